@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "net/address.h"
+#include "net/wire.h"
+
+namespace sluice::net {
+
+/// Ones' complement sum of `bytes` as 16-bit words in memory order (RFC 1071; byte order does not
+/// matter, 2 B), unfolded, added to `initial`. An odd last byte is padded with zero.
+std::uint32_t sum_words(std::span<const std::uint8_t> bytes, std::uint32_t initial = 0) noexcept;
+
+/// Folds to 16 bits and complements: ready to store as it is.
+constexpr Be16 fold_checksum(std::uint32_t sum) noexcept {
+    sum = (sum & 0xffffU) + (sum >> 16U);
+    sum = (sum & 0xffffU) + (sum >> 16U);
+    return Be16::from_raw(static_cast<std::uint16_t>(~sum));
+}
+
+/// Checksum over `bytes` whose own checksum field is zero.
+inline Be16 internet_checksum(std::span<const std::uint8_t> bytes) noexcept {
+    return fold_checksum(sum_words(bytes));
+}
+
+/// RFC 1071: over bytes that include their checksum, all ones says valid.
+inline bool checksum_ok(std::span<const std::uint8_t> bytes) noexcept {
+    return fold_checksum(sum_words(bytes)).raw() == 0;
+}
+
+/// RFC 8200 8.1: unfolded pseudo-header sum to pass as `initial`; `length` of the upper layer, bytes.
+std::uint32_t pseudo_header_sum(const Ipv6Addr& source,
+                                const Ipv6Addr& destination,
+                                std::uint32_t length,
+                                IpProtocol protocol) noexcept;
+/// RFC 768, RFC 9293 3.1.
+std::uint32_t pseudo_header_sum(const Ipv4Addr& source,
+                                const Ipv4Addr& destination,
+                                std::uint16_t length,
+                                IpProtocol protocol) noexcept;
+
+/// Lowers the TTL by one and updates the checksum (RFC 1624 eqn. 3): HC' = ~(~HC + ~m + m'), with m
+/// the old TTL/protocol word. The result is the one a full computation gives, the zero edge
+/// (0x0000, never 0xffff) included, since no valid header sums to zero. `ip.ttl` at least 1.
+inline void decrement_ttl(Ipv4Header& ip) noexcept {
+    // m' = m - 0x0100, so ~m + m' = ~0x0100 = 0xfeff for every m, in network order.
+    std::uint32_t sum = (~std::uint32_t{ip.checksum.host()} & 0xffffU) + 0xfeffU;
+    sum = (sum & 0xffffU) + (sum >> 16U);
+    ip.ttl = static_cast<std::uint8_t>(ip.ttl - 1U);
+    ip.checksum = Be16::from_host(static_cast<std::uint16_t>(~sum));
+}
+
+}  // namespace sluice::net
