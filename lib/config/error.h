@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace sluice::config {
+
+struct ConfigError {
+    std::string file;
+    std::uint32_t line = 0;    // 1-based; 0: the file as a whole
+    std::uint32_t column = 0;  // 1-based, in bytes
+    std::string what;          // what is wrong, and what would be right
+
+    std::string to_string() const;  // "file:line:column: what"
+    bool operator==(const ConfigError&) const = default;
+};
+
+}  // namespace sluice::config

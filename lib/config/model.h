@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "net/address.h"
+
+/// What a configuration file says, as plain values. A default written out and the same default left
+/// out give equal models: a field is optional only where its default is not known before the device
+/// is there. config::load() has resolved everything that depends on other parts of the file (see
+/// there).
+namespace sluice::config {
+
+/// Where something stands in the file, 1-based; 0 means nowhere. Any two are equal, so that two
+/// models are equal when they say the same, wherever they say it.
+struct Position {
+    std::uint32_t line = 0;
+    std::uint32_t column = 0;
+    friend constexpr bool operator==(Position, Position) noexcept { return true; }
+};
+
+/// The file a model was read from; like a Position it has no part in equality.
+struct Origin {
+    std::string file;
+    friend bool operator==(const Origin&, const Origin&) noexcept { return true; }
+};
+
+inline constexpr std::uint16_t kMinMtu = 68;        // RFC 791
+inline constexpr std::uint16_t kMinIpv6Mtu = 1280;  // RFC 8200 5
+inline constexpr std::uint16_t kMaxMtu = 9702;
+inline constexpr std::uint16_t kDefaultMtu = 1500;
+inline constexpr std::uint32_t kMainTable = 254;
+inline constexpr std::uint16_t kMaxBurst = 256;
+
+struct Dpdk {
+    std::vector<std::uint16_t> lcores{0, 1};  // the first is the control thread, the others workers
+    bool hugepages = true;
+    std::uint32_t memory_mb = 512;
+    std::vector<std::string> extra_args;
+    Position at;
+    bool operator==(const Dpdk&) const = default;
+};
+
+enum class IdleMode : std::uint8_t { kAdaptive, kPoll };
+enum class CacheMode : std::uint8_t { kOff, kAuto, kOn };
+
+struct Workers {
+    IdleMode idle = IdleMode::kAdaptive;
+    std::uint16_t burst = 32;           // packets
+    CacheMode cache = CacheMode::kOff;  // not built: off is all there is
+    std::uint16_t cache_entries = 512;  // not built
+    Position at;
+    bool operator==(const Workers&) const = default;
+};
+
+struct Endpoint {
+    net::IpAddr address;
+    std::uint16_t port = 0;
+    std::string to_string() const;  // 127.0.0.1:9110, [::1]:9110
+    bool operator==(const Endpoint&) const = default;
+};
+
+struct Control {
+    std::string socket;               // resolved: /run/sluice/INSTANCE.sock when left out
+    std::optional<Endpoint> metrics;  // not built
+    std::optional<Endpoint> fpm;      // not built
+    Position at;
+    bool operator==(const Control&) const = default;
+};
+
+struct Limits {
+    std::uint32_t ipv4_routes = 1'000'000;
+    std::uint32_t ipv6_routes = 250'000;
+    std::uint32_t neighbors = 65'536;
+    Position at;
+    bool operator==(const Limits&) const = default;
+};
+
+/// Rate limit of ICMP errors, per netdev (RFC 1812 4.3.2.8, RFC 4443 2.4 f).
+struct Icmp {
+    std::uint32_t error_rate = 100;  // per second; 0 sends none
+    std::uint32_t error_burst = 50;
+    bool operator==(const Icmp&) const = default;
+};
+
+enum class SourceValidation : std::uint8_t { kOff, kLoose, kStrict };
+/// When an address that nobody asked about enters the neighbor table.
+enum class LearnUnsolicited : std::uint8_t { kNever = 0, kAlways = 1, kSameSubnet = 2 };
+
+/// What ports and vlans have in common, without the addresses.
+struct NetdevSettings {
+    std::uint16_t mtu = kDefaultMtu;  // a vlan's is its port's when left out (resolved)
+    std::optional<net::MacAddr> mac;  // left out: the device's own, a vlan's is its port's
+    bool up = true;                   // administrative state
+    bool forwarding = true;
+    bool send_redirects = false;                                  // not built
+    SourceValidation source_validation = SourceValidation::kOff;  // others not built
+    bool route_localnet = false;
+    bool bc_forwarding = false;
+    bool accept_ra = false;  // not built
+    LearnUnsolicited arp_accept = LearnUnsolicited::kNever;
+    LearnUnsolicited accept_untracked_na = LearnUnsolicited::kNever;
+    bool drop_unsolicited_na = false;
+    bool promiscuous = false;
+    bool operator==(const NetdevSettings&) const = default;
+};
+
+struct Address {
+    net::InterfaceAddr value;
+    Position at;
+    bool operator==(const Address&) const = default;
+};
+
+struct Port {
+    std::string device;                      // PCI address or devargs
+    std::optional<std::uint16_t> rx_queues;  // left out: one per worker, as far as the device goes
+    NetdevSettings settings;
+    std::vector<Address> addresses;
+    Position at;
+    bool operator==(const Port&) const = default;
+};
+
+struct Vlan {
+    std::string link;  // the port
+    std::uint16_t id = 0;
+    NetdevSettings settings;
+    std::vector<Address> addresses;
+    Position at;
+    bool operator==(const Vlan&) const = default;
+};
+
+struct Vrf {  // not built
+    std::uint32_t table = 0;
+    std::vector<std::string> interfaces;
+    Position at;
+    bool operator==(const Vrf&) const = default;
+};
+
+struct ResilientGroup {
+    std::uint16_t buckets = 128;
+    std::chrono::milliseconds idle_timer{120'000};
+    bool operator==(const ResilientGroup&) const = default;
+};
+
+struct NextHop {  // not built
+    std::optional<net::IpAddr> via;
+    std::string dev;
+    bool on_link = false;
+    bool blackhole = false;
+    std::map<std::uint32_t, std::uint32_t> group;  // id: weight
+    std::optional<ResilientGroup> resilient;
+    Position at;
+    bool operator==(const NextHop&) const = default;
+};
+
+enum class RouteType : std::uint8_t { kUnicast, kBlackhole, kUnreachable, kProhibit, kLocal };
+
+/// Identified by (to, metric, table).
+struct Route {
+    net::IpPrefix to;
+    RouteType type = RouteType::kUnicast;
+    bool on_link = false;
+    std::uint16_t mtu = 0;  // 0: the netdev's
+    std::optional<net::IpAddr> via;
+    std::string dev;  // resolved for unicast routes: the netdev whose subnet has `via`
+    std::uint32_t metric = 0;
+    std::uint32_t table = kMainTable;
+    std::optional<std::uint32_t> nexthop;  // not built
+    Position at;
+    bool operator==(const Route&) const = default;
+};
+
+struct Rule {  // not built
+    std::uint32_t priority = 0;
+    net::Family family = net::Family::kIpv4;
+    std::optional<net::IpPrefix> from;
+    std::optional<net::IpPrefix> to;
+    std::string iif;
+    std::optional<std::uint8_t> dscp;
+    std::optional<std::uint32_t> mark;
+    std::uint32_t table = kMainTable;
+    Position at;
+    bool operator==(const Rule&) const = default;
+};
+
+/// Identified by (dev, to).
+struct Neighbor {
+    net::IpAddr to;
+    std::string dev;
+    net::MacAddr lladdr;
+    Position at;
+    bool operator==(const Neighbor&) const = default;
+};
+
+struct Netns {
+    std::map<std::string, Port> ports;
+    std::map<std::string, Vlan> vlans;
+    std::map<std::string, Vrf> vrfs;
+    std::map<std::uint32_t, NextHop> nexthops;
+    std::vector<Route> routes;  // in the file's order
+    std::vector<Rule> routing_policy;
+    std::vector<Neighbor> neighbors;
+    bool operator==(const Netns&) const = default;
+};
+
+struct Config {
+    Origin origin;
+    std::string instance;  // resolved: the file's stem when left out
+    Dpdk dpdk;
+    Workers workers;
+    Control control;
+    Limits limits;
+    Icmp icmp;
+    bool forward_class_e = true;  // 240.0.0.0/4 is routed like any unicast, as Linux does
+    Netns default_netns;
+    std::map<std::string, Netns> netns;  // not built
+    Position instance_at;
+    bool operator==(const Config&) const = default;
+};
+
+}  // namespace sluice::config
