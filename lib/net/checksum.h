@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <span>
 
@@ -10,7 +12,8 @@
 namespace sluice::net {
 
 /// Ones' complement sum of `bytes` as 16-bit words in memory order (RFC 1071; byte order does not
-/// matter, 2 B), unfolded, added to `initial`. An odd last byte is padded with zero.
+/// matter, 2 B), unfolded, added to `initial`. An odd last byte is padded with zero, so only the
+/// last of several pieces may be odd. Zero only if every word is zero.
 std::uint32_t sum_words(std::span<const std::uint8_t> bytes, std::uint32_t initial = 0) noexcept;
 
 /// Folds to 16 bits and complements: ready to store as it is.
@@ -30,7 +33,18 @@ inline bool checksum_ok(std::span<const std::uint8_t> bytes) noexcept {
     return fold_checksum(sum_words(bytes)).raw() == 0;
 }
 
-/// RFC 8200 8.1: unfolded pseudo-header sum to pass as `initial`; `length` of the upper layer, bytes.
+/// The same for an IPv4 header without options, which is nearly every one.
+inline bool checksum_ok(const Ipv4Header& header) noexcept {
+    const auto words = std::bit_cast<std::array<std::uint32_t, 5>>(header);
+    // Sums of 32-bit words are sums of 16-bit words once folded.
+    std::uint64_t sum = std::uint64_t{words[0]} + words[1] + words[2] + words[3] + words[4];
+    sum = (sum & 0xffffffffU) + (sum >> 32U);
+    sum = (sum & 0xffffU) + (sum >> 16U);
+    return fold_checksum(static_cast<std::uint32_t>(sum)).raw() == 0;
+}
+
+/// RFC 8200 8.1: unfolded pseudo-header sum to pass as `initial`; `length` of the upper layer,
+/// bytes.
 std::uint32_t pseudo_header_sum(const Ipv6Addr& source,
                                 const Ipv6Addr& destination,
                                 std::uint32_t length,

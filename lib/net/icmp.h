@@ -12,7 +12,8 @@ namespace sluice::net {
 struct IcmpError {
     std::uint8_t type = 0;
     std::uint8_t code = 0;
-    std::uint32_t rest = 0;  // host order: MTU, pointer << 24 (IPv4 parameter problem) or pointer (IPv6)
+    std::uint32_t rest =
+        0;  // host order: MTU, pointer << 24 (IPv4 parameter problem) or pointer (IPv6)
 };
 
 /// Longest error that may be sent: RFC 1812 4.3.2.3 and RFC 4443 2.4 (c).
@@ -22,11 +23,16 @@ inline constexpr std::size_t kIcmp6ErrorMax = 1280;
 /// May an error be sent about this packet at all? False about broadcast and multicast destinations
 /// (IPv6: except packet too big and parameter problem code 2), bad sources (0/8, 127/8, 224/4,
 /// 240/4; ::, ::1, ff00::/8), non-first fragments, and ICMP errors or redirects themselves
-/// (RFC 1812 4.3.2.7, RFC 1122 3.2.2, RFC 4443 2.4 (e)); an unreadable upper layer counts as an error.
-/// `l3`: the offending packet, validated, its first segment. `link_group`: came in an Ethernet
-/// broadcast or multicast frame. Directed broadcasts as source or destination are the caller's.
-bool may_send_icmp_error(std::span<const std::uint8_t> l3, bool link_group, const IcmpError& error) noexcept;
-bool may_send_icmp6_error(std::span<const std::uint8_t> l3, bool link_group, const IcmpError& error) noexcept;
+/// (RFC 1812 4.3.2.7, RFC 1122 3.2.2, RFC 4443 2.4 (e)); an unreadable upper layer counts as an
+/// error. `l3`: the offending packet, validated, its first segment. `link_group`: came in an
+/// Ethernet broadcast or multicast frame. Directed broadcasts as source or destination are the
+/// caller's.
+bool may_send_icmp_error(std::span<const std::uint8_t> l3,
+                         bool link_group,
+                         const IcmpError& error) noexcept;
+bool may_send_icmp6_error(std::span<const std::uint8_t> l3,
+                          bool link_group,
+                          const IcmpError& error) noexcept;
 
 /// Writes IP header, ICMP header and quote of `offending` into `out` and returns the bytes written.
 /// `offending` must be cut to the IP packet (no Ethernet padding); as much of it is quoted as

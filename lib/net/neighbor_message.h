@@ -21,8 +21,8 @@ struct Arp {
     MacAddr target_mac;
     Ipv4Addr target_ip;
 };
-/// `payload` follows the Ethernet header (and tag). kArpMalformed: short, not Ethernet/IPv4, unknown
-/// operation, group sender MAC, or a sender address of 127/8, multicast or broadcast.
+/// `payload` follows the Ethernet header (and tag). kArpMalformed: short, not Ethernet/IPv4,
+/// unknown operation, group sender MAC, or a sender address of 127/8, multicast or broadcast.
 /// Sender 0.0.0.0 is a probe (RFC 5227) and passes.
 std::expected<Arp, DropReason> parse_arp(std::span<const std::uint8_t> payload) noexcept;
 
@@ -43,8 +43,8 @@ struct NeighborDiscovery {
 std::expected<NeighborDiscovery, DropReason> parse_neighbor_discovery(
     std::span<const std::uint8_t> ip, std::size_t icmp_offset) noexcept;
 
-/// A whole frame, untagged; the caller inserts a VLAN tag where there is one. `bytes` is at least 60
-/// (padded with zeros).
+/// A whole frame, untagged; the caller inserts a VLAN tag where there is one. `bytes` is at least
+/// 60 (padded with zeros).
 struct Frame {
     std::array<std::uint8_t, 128> storage{};
     std::size_t bytes = 0;
@@ -52,14 +52,29 @@ struct Frame {
 };
 
 /// Who-has `target`, to `to` (broadcast, or the known MAC for a refresh).
-Frame make_arp_request(const MacAddr& our_mac, const Ipv4Addr& our_ip, const MacAddr& to, const Ipv4Addr& target) noexcept;
-Frame make_arp_reply(const MacAddr& our_mac, const Ipv4Addr& our_ip, const MacAddr& to, const Ipv4Addr& to_ip) noexcept;
+Frame make_arp_request(const MacAddr& our_mac,
+                       const Ipv4Addr& our_ip,
+                       const MacAddr& to,
+                       const Ipv4Addr& target) noexcept;
+Frame make_arp_reply(const MacAddr& our_mac,
+                     const Ipv4Addr& our_ip,
+                     const MacAddr& to,
+                     const Ipv4Addr& to_ip) noexcept;
 /// To the solicited-node group, or to `to` when known (refresh). With the source link option.
-Frame make_neighbor_solicitation(const MacAddr& our_mac, const Ipv6Addr& our_ip, const Ipv6Addr& target, std::optional<MacAddr> to) noexcept;
+Frame make_neighbor_solicitation(const MacAddr& our_mac,
+                                 const Ipv6Addr& our_ip,
+                                 const Ipv6Addr& target,
+                                 std::optional<MacAddr> to) noexcept;
 struct AdvertisementFlags {
     bool router = true, solicited = true, override = true;
 };
-/// `to_ip` kAllNodes with `to` its multicast MAC when the solicitation came from :: (RFC 4861 7.2.4).
-Frame make_neighbor_advertisement(const MacAddr& our_mac, const Ipv6Addr& our_source, const Ipv6Addr& target, const MacAddr& to, const Ipv6Addr& to_ip, AdvertisementFlags flags) noexcept;
+/// `to_ip` kAllNodes with `to` its multicast MAC when the solicitation came from :: (RFC
+/// 4861 7.2.4).
+Frame make_neighbor_advertisement(const MacAddr& our_mac,
+                                  const Ipv6Addr& our_source,
+                                  const Ipv6Addr& target,
+                                  const MacAddr& to,
+                                  const Ipv6Addr& to_ip,
+                                  AdvertisementFlags flags) noexcept;
 
 }  // namespace sluice::net

@@ -3,13 +3,29 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "net/address.h"
 #include "net/byte_order.h"
 
-/// Headers as they lie in a packet. All members have alignment 1, so there is no padding; all may alias: a pointer into packet
-/// bytes is only ever made by a checked accessor (header_at below, or dpdk/mbuf.h for mbufs).
+/// Headers as they lie in a packet. All members have alignment 1, so there is no padding; all may
+/// alias: a pointer into packet bytes is only ever made by a checked accessor (header_at below, or
+/// dpdk/mbuf.h for mbufs).
 namespace sluice::net {
+
+/// The header at `offset`, nullptr when `bytes` ends before it does.
+template <class T>
+const T* header_at(std::span<const std::uint8_t> bytes, std::size_t offset = 0) noexcept {
+    static_assert(alignof(T) == 1);
+    if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) {
+        return nullptr;
+    }
+    return reinterpret_cast<const T*>(bytes.data() + offset);  // NOLINT: the checked accessor
+}
+template <class T>
+T* mutable_header_at(std::span<std::uint8_t> bytes, std::size_t offset = 0) noexcept {
+    return const_cast<T*>(header_at<T>(bytes, offset));  // NOLINT: `bytes` is not const
+}
 
 inline constexpr std::uint16_t kEtherTypeIpv4 = 0x0800;
 inline constexpr std::uint16_t kEtherTypeArp = 0x0806;
