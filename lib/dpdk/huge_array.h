@@ -10,6 +10,13 @@
 
 namespace sluice::dpdk {
 
+namespace detail {
+struct Unmap {
+    std::size_t bytes = 0;
+    void operator()(void* p) const noexcept;
+};
+}  // namespace detail
+
 /// Zeroed memory for big tables, at least 64-byte aligned, from the operating system rather than
 /// from dpdk.memory-mb: transparent hugepages where the kernel grants them, and no page is taken
 /// before it is written. Not for device DMA. Needs no EAL.
@@ -23,11 +30,7 @@ public:
     std::size_t bytes() const noexcept { return data_.get_deleter().bytes; }
 
 private:
-    struct Unmap {
-        std::size_t bytes = 0;
-        void operator()(void* p) const noexcept;
-    };
-    std::unique_ptr<void, Unmap> data_;
+    std::unique_ptr<void, detail::Unmap> data_;
 };
 
 /// Fixed-size array of zero-initialized T in HugeMemory.

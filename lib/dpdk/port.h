@@ -23,6 +23,7 @@ struct PortOptions {
     std::uint16_t rx_descriptors = 1024;
     std::uint16_t tx_descriptors = 1024;
     bool promiscuous = false;
+    bool rx_interrupts = false;  // wanted; see Port::rx_interrupt_fd
 };
 
 struct Link {
@@ -98,8 +99,12 @@ public:
 
 private:
     Port() = default;
-    Result<void> configure(const PortOptions& options);
+    Result<void> take_device(const std::string& device);
+    Result<void> configure(std::uint16_t mtu);
     Result<void> set_up_queues();
+    Result<void> set_device_mtu(std::uint16_t mtu);
+    bool scatter_needed(std::uint16_t mtu) const noexcept;
+    void note(std::string text);
 
     std::string name_;
     std::string driver_;
@@ -112,6 +117,7 @@ private:
     std::uint16_t rx_descriptors_ = 0, tx_descriptors_ = 0;
     std::uint16_t mtu_ = 0, min_mtu_ = 0, max_mtu_ = 0;
     bool attached_ = false, started_ = false, promiscuous_ = false, rx_interrupts_ = false;
+    bool rx_interrupts_wanted_ = false;
 };
 
 }  // namespace sluice::dpdk

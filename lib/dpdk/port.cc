@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "dpdk/port.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include <rte_dev.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <unistd.h>
+
+#include "dpdk/compat.h"
+#include "dpdk/eal.h"
+
+namespace sluice::dpdk {
+namespace {
+
+/// "net_tap0,iface=x" -> "net_tap0"; a PCI address gets its domain.
+std::string device_name(const std::string& device) {
+    std::string name = device.substr(0, device.find(','));
+    if (is_pci_device(name) && std::ranges::count(name, ':') == 1) {
+        name.insert(0, "0000:");
+    }
+    return name;
+}
+
+/// By device rather than ethdev name: net_ring gives its ports other names than their device's.
+std::optional<std::uint16_t> port_of_device(const std::string& name) {
+    std::uint16_t id = 0;
+    RTE_ETH_FOREACH_DEV (id) {
+        rte_eth_dev_info info{};
+        if (rte_eth_dev_info_get(id, &info) == 0 && info.device != nullptr &&
+            name == rte_dev_name(info.device)) {
+            return id;
+        }
+    }
+    return std::nullopt;
+}
+
+/// For negative DPDK return values.
+std::string reason(int result) {
+    return rte_strerror(-result);
+}
+
+ErrorCode code_of(int result) {
+    switch (-result) {
+        case ENOMEM:
+        case ENOSPC:
+            return ErrorCode::kLimit;
+        case EINVAL:
+            return ErrorCode::kInvalid;
+        case ENOTSUP:
+            return ErrorCode::kUnsupported;
+        case EBUSY:
+            return ErrorCode::kBusy;
+        case EACCES:
+        case EPERM:
+            // Drivers also return a bare -1, which reads as EPERM.
+            return geteuid() != 0 ? ErrorCode::kPermission : ErrorCode::kDevice;
+        default:
+            return ErrorCode::kDevice;
+    }
+}
+
+rte_ether_addr to_ether(const net::MacAddr& mac) {
+    rte_ether_addr ether{};
+    std::ranges::copy(mac.bytes, ether.addr_bytes);
+    return ether;
+}
+
+constexpr std::uint64_t kRssWanted = RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP;
+
+}  // namespace
+
+void Port::note(std::string text) {
+    if (std::ranges::find(notes_, text) == notes_.end()) {
+        notes_.push_back(std::move(text));
+    }
+}
+
+Result<Port> Port::open(const PortOptions& options, std::span<PktPool* const> pools) {
+    Port port;
+    if (pools.empty()) {
+        return fail(ErrorCode::kInternal, "{}: no packet pool", options.device);
+    }
+    for (const PktPool* pool : pools) {
+        port.pools_.push_back(pool->raw());
+    }
+    port.rx_queues_ = std::max<std::uint16_t>(options.rx_queues, 1);
+    port.tx_queues_ = std::max<std::uint16_t>(options.tx_queues, 1);
+    port.rx_descriptors_ = options.rx_descriptors;
+    port.tx_descriptors_ = options.tx_descriptors;
+    port.promiscuous_ = options.promiscuous;
+    port.rx_interrupts_wanted_ = options.rx_interrupts;
+    if (auto ok = port.take_device(options.device); !ok) {
+        return std::unexpected(std::move(ok.error()));
+    }
+    if (auto ok = port.configure(options.mtu); !ok) {
+        return std::unexpected(std::move(ok.error()));
+    }
+    if (options.mac) {
+        if (auto ok = port.set_mac(*options.mac); !ok) {
+            return std::unexpected(std::move(ok.error()));
+        }
+    }
+    return port;
+}
+
+Result<void> Port::take_device(const std::string& device) {
+    name_ = device_name(device);
+    auto id = port_of_device(name_);
+    if (id) {
+        // PCI devices that the EAL was started with are there already, but nobody has configured
+        // them.
+        rte_eth_dev_info info{};
+        if (rte_eth_dev_info_get(*id, &info) != 0 || info.nb_rx_queues != 0) {
+            return fail(ErrorCode::kExists, "device {}: is a port already", name_);
+        }
+    } else {
+        const int result = rte_dev_probe(device.c_str());
+        if (result == -EEXIST) {
+            return fail(ErrorCode::kExists, "device {}: is attached already", name_);
+        }
+        if (result < 0) {
+            return fail(code_of(result) == ErrorCode::kPermission ? ErrorCode::kPermission
+                                                                  : ErrorCode::kDevice,
+                        "device {}: cannot be attached: {}; the driver's own words are above",
+                        device,
+                        reason(result));
+        }
+        id = port_of_device(name_);
+        if (!id) {
+            return fail(ErrorCode::kDevice, "device {}: is no network device", device);
+        }
+    }
+    id_ = PortId{*id};
+    attached_ = true;
+
+    rte_eth_dev_info info{};
+    if (const int result = rte_eth_dev_info_get(id_.value, &info); result < 0) {
+        return fail(code_of(result), "port {}: {}", name_, reason(result));
+    }
+    driver_ = info.driver_name != nullptr ? info.driver_name : "";
+    max_rx_queues_ = info.max_rx_queues;
+    min_mtu_ = info.min_mtu;
+    max_mtu_ = info.max_mtu != 0 ? info.max_mtu : UINT16_MAX;
+    const auto reduce = [&](std::uint16_t& queues, std::uint16_t most, const char* what) {
+        if (most != 0 && queues > most) {  // 0: the driver knows no limit
+            note(fmt::format(
+                "port {}: {} {} queues asked for, the device has {}", name_, queues, what, most));
+            queues = most;
+        }
+    };
+    reduce(rx_queues_, info.max_rx_queues, "RX");
+    reduce(tx_queues_, info.max_tx_queues, "TX");
+
+    rte_ether_addr ether{};
+    if (rte_eth_macaddr_get(id_.value, &ether) == 0) {
+        std::ranges::copy(ether.addr_bytes, mac_.bytes.begin());
+    }
+    return {};
+}
+
+bool Port::scatter_needed(std::uint16_t mtu) const noexcept {
+    constexpr std::uint32_t kFrameOverhead = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN + 4 /* tag */;
+    std::uint32_t room = UINT16_MAX;
+    for (rte_mempool* pool : pools_) {
+        room = std::min<std::uint32_t>(room, rte_pktmbuf_data_room_size(pool));
+    }
+    return mtu + kFrameOverhead + RTE_PKTMBUF_HEADROOM > room;
+}
+
+Result<void> Port::configure(std::uint16_t mtu) {
+    if (mtu < min_mtu_ || mtu > max_mtu_) {
+        return fail(ErrorCode::kInvalid,
+                    "port {}: MTU {} is outside what {} takes, {} to {}",
+                    name_,
+                    mtu,
+                    driver_,
+                    min_mtu_,
+                    max_mtu_);
+    }
+    rte_eth_dev_info info{};
+    if (const int result = rte_eth_dev_info_get(id_.value, &info); result < 0) {
+        return fail(code_of(result), "port {}: {}", name_, reason(result));
+    }
+    rte_eth_conf conf{};
+    conf.rxmode.mtu = mtu;
+    if (scatter_needed(mtu)) {
+        conf.rxmode.offloads = RTE_ETH_RX_OFFLOAD_SCATTER & info.rx_offload_capa;
+        if (conf.rxmode.offloads == 0) {
+            note(
+                fmt::format("port {}: {} does not say that it receives into several segments; "
+                            "frames longer than one may be lost",
+                            name_,
+                            driver_));
+        }
+    }
+    // MBUF_FAST_FREE is never asked for: a queue sends mbufs of every port's pool, and segmented
+    // ones.
+    conf.txmode.offloads = RTE_ETH_TX_OFFLOAD_MULTI_SEGS & info.tx_offload_capa;
+    if (info.dev_flags != nullptr && (*info.dev_flags & RTE_ETH_DEV_INTR_LSC) != 0) {
+        conf.intr_conf.lsc = 1;
+    }
+    conf.intr_conf.rxq = rx_interrupts_wanted_ ? 1 : 0;
+    const auto apply = [&] {
+        const bool rss = rx_queues_ > 1 && (info.flow_type_rss_offloads & kRssWanted) != 0;
+        conf.rxmode.mq_mode = rss ? RTE_ETH_MQ_RX_RSS : RTE_ETH_MQ_RX_NONE;
+        conf.rx_adv_conf.rss_conf.rss_hf = rss ? info.flow_type_rss_offloads & kRssWanted : 0;
+        return rte_eth_dev_configure(id_.value, rx_queues_, tx_queues_, &conf);
+    };
+    int result = apply();
+    if (result < 0 && rx_queues_ != tx_queues_) {
+        // Some devices (net_tap) have queues in pairs only.
+        const std::uint16_t pairs = std::max(rx_queues_, tx_queues_);
+        note(fmt::format(
+            "port {}: {} takes as many RX as TX queues: {} of each rather than {} and {}",
+            name_,
+            driver_,
+            pairs,
+            rx_queues_,
+            tx_queues_));
+        rx_queues_ = tx_queues_ = pairs;
+        result = apply();
+    }
+    if (result < 0) {
+        return fail(code_of(result), "port {}: cannot be configured: {}", name_, reason(result));
+    }
+    rx_offloads_ = conf.rxmode.offloads;
+    tx_offloads_ = conf.txmode.offloads;
+    if (auto ok = set_up_queues(); !ok) {
+        return ok;
+    }
+    return set_device_mtu(mtu);
+}
+
+Result<void> Port::set_up_queues() {
+    rte_eth_dev_info info{};
+    if (const int result = rte_eth_dev_info_get(id_.value, &info); result < 0) {
+        return fail(code_of(result), "port {}: {}", name_, reason(result));
+    }
+    std::uint16_t rx_descriptors = rx_descriptors_;
+    std::uint16_t tx_descriptors = tx_descriptors_;
+    if (const int result =
+            rte_eth_dev_adjust_nb_rx_tx_desc(id_.value, &rx_descriptors, &tx_descriptors);
+        result < 0) {
+        return fail(code_of(result), "port {}: descriptors: {}", name_, reason(result));
+    }
+    const auto node = static_cast<unsigned>(socket());
+    info.default_rxconf.offloads = rx_offloads_;
+    info.default_txconf.offloads = tx_offloads_;
+    for (std::uint16_t queue = 0; queue < rx_queues_; ++queue) {
+        rte_mempool* pool = pools_[queue < pools_.size() ? queue : 0];
+        const int result = rte_eth_rx_queue_setup(
+            id_.value, queue, rx_descriptors, node, &info.default_rxconf, pool);
+        if (result < 0) {
+            return fail(code_of(result),
+                        "port {}: RX queue {} of {} descriptors: {}",
+                        name_,
+                        queue,
+                        rx_descriptors,
+                        reason(result));
+        }
+    }
+    for (std::uint16_t queue = 0; queue < tx_queues_; ++queue) {
+        const int result =
+            rte_eth_tx_queue_setup(id_.value, queue, tx_descriptors, node, &info.default_txconf);
+        if (result < 0) {
+            return fail(code_of(result),
+                        "port {}: TX queue {} of {} descriptors: {}",
+                        name_,
+                        queue,
+                        tx_descriptors,
+                        reason(result));
+        }
+    }
+    return {};
+}
+
+Result<void> Port::set_device_mtu(std::uint16_t mtu) {
+    const int result = rte_eth_dev_set_mtu(id_.value, mtu);
+    if (result == -ENOTSUP) {
+        // No MTU of its own (net_ring): it carries whatever fits an mbuf.
+        note(fmt::format("port {}: {} has no MTU to set", name_, driver_));
+    } else if (result < 0) {
+        return fail(result == -EBUSY ? ErrorCode::kBusy : ErrorCode::kInvalid,
+                    "port {}: {} refuses MTU {} (its maximum: {}): {}",
+                    name_,
+                    driver_,
+                    mtu,
+                    max_mtu_,
+                    reason(result));
+    }
+    mtu_ = mtu;
+    return {};
+}
+
+Port::Port(Port&& other) noexcept
+    : name_(std::move(other.name_)),
+      driver_(std::move(other.driver_)),
+      mac_(other.mac_),
+      notes_(std::move(other.notes_)),
+      pools_(std::move(other.pools_)),
+      rx_offloads_(other.rx_offloads_),
+      tx_offloads_(other.tx_offloads_),
+      id_(other.id_),
+      rx_queues_(other.rx_queues_),
+      tx_queues_(other.tx_queues_),
+      max_rx_queues_(other.max_rx_queues_),
+      rx_descriptors_(other.rx_descriptors_),
+      tx_descriptors_(other.tx_descriptors_),
+      mtu_(other.mtu_),
+      min_mtu_(other.min_mtu_),
+      max_mtu_(other.max_mtu_),
+      attached_(std::exchange(other.attached_, false)),
+      started_(std::exchange(other.started_, false)),
+      promiscuous_(other.promiscuous_),
+      rx_interrupts_(other.rx_interrupts_),
+      rx_interrupts_wanted_(other.rx_interrupts_wanted_) {}
+
+Port::~Port() {
+    if (!attached_) {
+        return;
+    }
+    stop();
+    rte_eth_dev_info info{};
+    const bool known = rte_eth_dev_info_get(id_.value, &info) == 0;
+    rte_eth_dev_close(id_.value);
+    // Closing alone keeps the device, and its devargs: a port of that name could not be opened
+    // again.
+    if (known && info.device != nullptr) {
+        rte_dev_remove(info.device);
+    }
+}
+
+Result<void> Port::start() {
+    if (started_) {
+        return {};
+    }
+    int result = rte_eth_dev_start(id_.value);
+    if (result < 0 && rx_interrupts_wanted_) {
+        // The bus driver may have no vector per queue (uio); polling always works.
+        note(fmt::format("port {}: does not start with RX interrupts, runs without", name_));
+        rx_interrupts_wanted_ = false;
+        if (auto ok = configure(mtu_); !ok) {
+            return ok;
+        }
+        result = rte_eth_dev_start(id_.value);
+    }
+    if (result < 0) {
+        return fail(code_of(result), "port {}: does not start: {}", name_, reason(result));
+    }
+    started_ = true;
+    // NDP lives on multicast groups.
+    if (auto ok = set_allmulticast(true); !ok) {
+        promiscuous_ = true;
+        note(fmt::format("port {}: promiscuous, as it takes no all-multicast", name_));
+    }
+    if (auto ok = set_promiscuous(promiscuous_); !ok) {
+        stop();
+        return ok;
+    }
+    rx_interrupts_ = rx_interrupts_wanted_ && rx_interrupt_fd(0).has_value();
+    return {};
+}
+
+void Port::stop() {
+    if (std::exchange(started_, false)) {
+        rte_eth_dev_stop(id_.value);
+    }
+}
+
+int Port::socket() const noexcept {
+    return rte_eth_dev_socket_id(id_.value);
+}
+
+Result<void> Port::set_mtu(std::uint16_t mtu) {
+    if (mtu < min_mtu_ || mtu > max_mtu_) {
+        return fail(ErrorCode::kInvalid,
+                    "port {}: MTU {} is outside what {} takes, {} to {}",
+                    name_,
+                    mtu,
+                    driver_,
+                    min_mtu_,
+                    max_mtu_);
+    }
+    const bool scatter = (rx_offloads_ & RTE_ETH_RX_OFFLOAD_SCATTER) != 0;
+    if (scatter_needed(mtu) && !scatter) {
+        if (started_) {
+            return fail(ErrorCode::kBusy,
+                        "port {}: MTU {} needs the port stopped, its buffers are shorter",
+                        name_,
+                        mtu);
+        }
+        const std::uint16_t old = mtu_;
+        auto ok = configure(mtu);
+        if (!ok) {
+            static_cast<void>(configure(old));
+        }
+        return ok;
+    }
+    return set_device_mtu(mtu);
+}
+
+Result<void> Port::set_mac(const net::MacAddr& mac) {
+    if (mac.is_group() || mac.is_zero()) {
+        return fail(ErrorCode::kInvalid,
+                    "port {}: {} is no MAC address for a port",
+                    name_,
+                    mac.to_string());
+    }
+    if (mac == mac_) {
+        return {};
+    }
+    rte_ether_addr ether = to_ether(mac);
+    const int result = rte_eth_dev_default_mac_addr_set(id_.value, &ether);
+    if (result == -ENOTSUP) {
+        if (auto ok = set_promiscuous(true); !ok) {
+            return ok;
+        }
+        note(fmt::format("port {}: promiscuous, as {} cannot change its MAC", name_, driver_));
+    } else if (result < 0) {
+        return fail(code_of(result),
+                    "port {}: {} refuses MAC {}: {}",
+                    name_,
+                    driver_,
+                    mac.to_string(),
+                    reason(result));
+    }
+    mac_ = mac;
+    return {};
+}
+
+Result<void> Port::set_promiscuous(bool on) {
+    const int result =
+        on ? rte_eth_promiscuous_enable(id_.value) : rte_eth_promiscuous_disable(id_.value);
+    // A device without the switch filters nothing.
+    if (result < 0 && result != -ENOTSUP) {
+        return fail(code_of(result), "port {}: promiscuous mode: {}", name_, reason(result));
+    }
+    promiscuous_ = on;
+    return {};
+}
+
+Result<void> Port::set_allmulticast(bool on) {
+    const int result =
+        on ? rte_eth_allmulticast_enable(id_.value) : rte_eth_allmulticast_disable(id_.value);
+    if (result < 0 && result != -ENOTSUP) {
+        return fail(code_of(result), "port {}: all-multicast mode: {}", name_, reason(result));
+    }
+    return {};
+}
+
+Link Port::link() const noexcept {
+    rte_eth_link link{};
+    if (!started_ || rte_eth_link_get_nowait(id_.value, &link) < 0 ||
+        link.link_status != RTE_ETH_LINK_UP) {
+        return {};
+    }
+    return {.up = true,
+            .speed_mbps = link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN ? 0 : link.link_speed};
+}
+
+PortStats Port::stats() const noexcept {
+    rte_eth_stats s{};
+    if (rte_eth_stats_get(id_.value, &s) < 0) {
+        return {};
+    }
+    return {.rx_packets = s.ipackets,
+            .rx_bytes = s.ibytes,
+            .rx_errors = s.ierrors,
+            .rx_missed = s.imissed,
+            .rx_no_mbuf = s.rx_nombuf,
+            .tx_packets = s.opackets,
+            .tx_bytes = s.obytes,
+            .tx_errors = s.oerrors};
+}
+
+std::optional<int> Port::rx_interrupt_fd(std::uint16_t queue) const noexcept {
+    const int fd = rte_eth_dev_rx_intr_ctl_q_get_fd(id_.value, queue);
+    return fd < 0 ? std::nullopt : std::optional(fd);
+}
+
+}  // namespace sluice::dpdk
