@@ -27,8 +27,7 @@ std::string device_name(const std::string& device) {
 
 /// By device rather than ethdev name: net_ring gives its ports other names than their device's.
 std::optional<std::uint16_t> port_of_device(const std::string& name) {
-    std::uint16_t id = 0;
-    RTE_ETH_FOREACH_DEV (id) {
+    for (std::uint16_t id = 0; (id = rte_eth_find_next(id)) < RTE_MAX_ETHPORTS; ++id) {
         rte_eth_dev_info info{};
         if (rte_eth_dev_info_get(id, &info) == 0 && info.device != nullptr &&
             name == rte_dev_name(info.device)) {
