@@ -2,9 +2,11 @@
 #include "dpdk/port.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <utility>
 
+#include <net/if.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
@@ -66,6 +68,15 @@ rte_ether_addr to_ether(const net::MacAddr& mac) {
     rte_ether_addr ether{};
     std::ranges::copy(mac.bytes, ether.addr_bytes);
     return ether;
+}
+
+/// Drivers of kernel interfaces (net_tap) ask for the link by name. Once the interface has moved to
+/// another network namespace, as a host's NIC, they find nothing there and say that it is down.
+bool moved_away(std::uint16_t id) noexcept {
+    rte_eth_dev_info info{};
+    std::array<char, IF_NAMESIZE> name{};
+    return rte_eth_dev_info_get(id, &info) == 0 && info.if_index != 0 &&
+           if_indextoname(info.if_index, name.data()) == nullptr;
 }
 
 constexpr std::uint64_t kRssWanted = RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP;
@@ -454,7 +465,7 @@ Result<void> Port::set_allmulticast(bool on) {
 Link Port::link() const noexcept {
     rte_eth_link link{};
     if (!started_ || rte_eth_link_get_nowait(id_.value, &link) < 0 ||
-        link.link_status != RTE_ETH_LINK_UP) {
+        (link.link_status != RTE_ETH_LINK_UP && !moved_away(id_.value))) {
         return {};
     }
     return {.up = true,
