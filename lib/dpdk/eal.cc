@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -16,6 +18,8 @@
 #include <rte_log.h>
 #include <rte_mbuf_dyn.h>
 #include <sched.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "dpdk/compat.h"
@@ -112,6 +116,29 @@ Result<void> reserve_packet_meta() {
     return {};
 }
 
+/// Removes the runtime directory with this process's sockets in it, which DPDK leaves until exit or
+/// for good. Another process's socket keeps the directory: it is found by name only.
+void remove_runtime_dir(const std::filesystem::path& dir) {
+    std::error_code ignored;
+    if (!dir.filename().string().starts_with("sluice-")) {
+        return;
+    }
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", ignored)) {
+        sockaddr_un address{};
+        socklen_t length = sizeof(address);
+        if (getsockname(std::atoi(entry.path().filename().c_str()),
+                        reinterpret_cast<sockaddr*>(&address),
+                        &length) == 0 &&
+            address.sun_family == AF_UNIX && length > offsetof(sockaddr_un, sun_path)) {
+            const std::filesystem::path path(address.sun_path);
+            if (path.parent_path() == dir) {
+                std::filesystem::remove(path, ignored);
+            }
+        }
+    }
+    std::filesystem::remove(dir, ignored);
+}
+
 }  // namespace
 
 bool is_pci_device(std::string_view device) noexcept {
@@ -138,13 +165,16 @@ bool is_pci_device(std::string_view device) noexcept {
 }
 
 std::vector<std::string> eal_arguments(const EalOptions& options) {
-    std::vector<std::string> args{"--file-prefix=sluice-" + options.instance, "--in-memory"};
+    std::vector<std::string> args{"--file-prefix=sluice-" + options.instance};
     args.insert(args.end(), {"-l", fmt::format("{}", fmt::join(options.lcores, ","))});
     if (!options.lcores.empty()) {
         args.push_back(fmt::format("--main-lcore={}", options.lcores.front()));
     }
-    if (!options.hugepages) {
-        args.emplace_back("--no-huge");
+    if (options.hugepages) {
+        args.emplace_back("--in-memory");
+    } else {
+        // 22.11 refuses --in-memory here; this is what is left of it without hugepages.
+        args.insert(args.end(), {"--no-huge", "--no-shconf"});
     }
     args.insert(args.end(), {"-m", std::to_string(options.memory_mb)});
     const auto before = args.size();
@@ -182,6 +212,7 @@ Result<Eal> Eal::start(const EalOptions& options, std::string_view program) {
     argv.push_back(nullptr);
     if (rte_eal_init(static_cast<int>(args.size()), argv.data()) < 0) {
         const int error = rte_errno;
+        remove_runtime_dir(rte_eal_get_runtime_dir());
         if (error == EACCES || error == EPERM || geteuid() != 0) {
             return fail(ErrorCode::kPermission,
                         "EAL: {}; run as root or give the process CAP_NET_ADMIN, CAP_IPC_LOCK and "
@@ -206,13 +237,9 @@ Eal::~Eal() {
     if (!owner_) {
         return;
     }
-    // DPDK leaves the directory and, until exit, the telemetry socket in it.
     const std::filesystem::path runtime_dir = rte_eal_get_runtime_dir();
     rte_eal_cleanup();
-    std::error_code ignored;
-    if (runtime_dir.filename().string().starts_with("sluice-")) {
-        std::filesystem::remove_all(runtime_dir, ignored);
-    }
+    remove_runtime_dir(runtime_dir);
 }
 
 }  // namespace sluice::dpdk

@@ -23,10 +23,10 @@ bool is_pci_device(std::string_view device) noexcept;
 
 /// The EAL's arguments, without argv[0]. What the caller wants logged first.
 ///
-/// Memory is always `--in-memory`: no file in hugetlbfs or in /dev/shm exists by name, so nothing
-/// is left after kill -9 and instances need no lock. Cost: no DPDK secondary process can attach.
-/// The telemetry socket lives in /run/dpdk/sluice-<instance>/; one left by kill -9 is taken over by
-/// the next start, one left by a clean stop is removed by ~Eal.
+/// Memory has no name: `--in-memory`, or `--no-shconf` without hugepages. No file in hugetlbfs or
+/// in /dev/shm, so nothing is left after kill -9 and instances need no lock. Cost: no DPDK
+/// secondary process can attach. The telemetry socket is in /run/dpdk/sluice-<instance>/; a clean
+/// stop removes both, the next start takes over what kill -9 left.
 std::vector<std::string> eal_arguments(const EalOptions& options);
 
 /// The started EAL. One per process, ever: DPDK cannot start twice.
