@@ -108,10 +108,10 @@ struct NeighborSettings {
 ///   neighbour solicitation:          override, mac = source link option (none: do not call)
 ///   neighbour advertisement:         its flags, mac = target link option
 struct Observation {
-    std::optional<net::MacAddr> mac;
+    std::optional<net::MacAddr> mac = {};
     bool solicited = false;
     bool override = false;
-    std::optional<bool> is_router;  // advertisements only
+    std::optional<bool> is_router = {};  // advertisements only
     bool create = false;  // may make a new entry: it asked for our address, or policy accepts it
 };
 
