@@ -6,14 +6,14 @@
 #include <cstdint>
 #include <utility>
 
-#include <net/if.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
-#include <unistd.h>
 
 #include "dpdk/compat.h"
 #include "dpdk/eal.h"
+#include "dpdk/error.h"
+#include "dpdk/tap.h"
 
 namespace sluice::dpdk {
 namespace {
@@ -39,44 +39,14 @@ std::optional<std::uint16_t> port_of_device(const std::string& name) {
     return std::nullopt;
 }
 
-/// For negative DPDK return values.
-std::string reason(int result) {
-    return rte_strerror(-result);
-}
-
-ErrorCode code_of(int result) {
-    switch (-result) {
-        case ENOMEM:
-        case ENOSPC:
-            return ErrorCode::kLimit;
-        case EINVAL:
-            return ErrorCode::kInvalid;
-        case ENOTSUP:
-            return ErrorCode::kUnsupported;
-        case EBUSY:
-            return ErrorCode::kBusy;
-        case EACCES:
-        case EPERM:
-            // Drivers also return a bare -1, which reads as EPERM.
-            return geteuid() != 0 ? ErrorCode::kPermission : ErrorCode::kDevice;
-        default:
-            return ErrorCode::kDevice;
+/// Drivers that leave max_mtu open still limit the frame; ethdev then counts header and CRC.
+std::uint16_t highest_mtu(const rte_eth_dev_info& info) {
+    const std::uint16_t mtu = info.max_mtu != 0 ? info.max_mtu : UINT16_MAX;
+    constexpr std::uint32_t kOverhead = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
+    if (mtu != UINT16_MAX || info.max_rx_pktlen <= kOverhead) {
+        return mtu;
     }
-}
-
-rte_ether_addr to_ether(const net::MacAddr& mac) {
-    rte_ether_addr ether{};
-    std::ranges::copy(mac.bytes, ether.addr_bytes);
-    return ether;
-}
-
-/// Drivers of kernel interfaces (net_tap) ask for the link by name. Once the interface has moved to
-/// another network namespace, as a host's NIC, they find nothing there and say that it is down.
-bool moved_away(std::uint16_t id) noexcept {
-    rte_eth_dev_info info{};
-    std::array<char, IF_NAMESIZE> name{};
-    return rte_eth_dev_info_get(id, &info) == 0 && info.if_index != 0 &&
-           if_indextoname(info.if_index, name.data()) == nullptr;
+    return static_cast<std::uint16_t>(std::min<std::uint32_t>(mtu, info.max_rx_pktlen - kOverhead));
 }
 
 constexpr std::uint64_t kRssWanted = RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP;
@@ -152,9 +122,10 @@ Result<void> Port::take_device(const std::string& device) {
         return fail(code_of(result), "port {}: {}", name_, reason(result));
     }
     driver_ = info.driver_name != nullptr ? info.driver_name : "";
+    tap_ = driver_ == "net_tap";
     max_rx_queues_ = info.max_rx_queues;
     min_mtu_ = info.min_mtu;
-    max_mtu_ = info.max_mtu != 0 ? info.max_mtu : UINT16_MAX;
+    max_mtu_ = highest_mtu(info);
     const auto reduce = [&](std::uint16_t& queues, std::uint16_t most, const char* what) {
         if (most != 0 && queues > most) {  // 0: the driver knows no limit
             note(fmt::format(
@@ -169,6 +140,11 @@ Result<void> Port::take_device(const std::string& device) {
     if (rte_eth_macaddr_get(id_.value, &ether) == 0) {
         std::ranges::copy(ether.addr_bytes, mac_.bytes.begin());
     }
+    if (tap_) {
+        min_mtu_ = tap::kMinMtu;
+        max_mtu_ = std::min(max_mtu_, tap::kMaxMtu);
+        mac_.bytes[0] = (mac_.bytes[0] ^ 0x04U) | 0x02U;
+    }
     return {};
 }
 
@@ -181,7 +157,7 @@ bool Port::scatter_needed(std::uint16_t mtu) const noexcept {
     return mtu + kFrameOverhead + RTE_PKTMBUF_HEADROOM > room;
 }
 
-Result<void> Port::configure(std::uint16_t mtu) {
+Result<void> Port::check_mtu(std::uint16_t mtu) const {
     if (mtu < min_mtu_ || mtu > max_mtu_) {
         return fail(ErrorCode::kInvalid,
                     "port {}: MTU {} is outside what {} takes, {} to {}",
@@ -191,13 +167,20 @@ Result<void> Port::configure(std::uint16_t mtu) {
                     min_mtu_,
                     max_mtu_);
     }
+    return {};
+}
+
+Result<void> Port::configure(std::uint16_t mtu) {
+    if (auto ok = check_mtu(mtu); !ok) {
+        return ok;
+    }
     rte_eth_dev_info info{};
     if (const int result = rte_eth_dev_info_get(id_.value, &info); result < 0) {
         return fail(code_of(result), "port {}: {}", name_, reason(result));
     }
     rte_eth_conf conf{};
-    conf.rxmode.mtu = mtu;
-    if (scatter_needed(mtu)) {
+    conf.rxmode.mtu = tap_ ? max_mtu_ : mtu;
+    if (scatter_needed(mtu) || tap_) {
         conf.rxmode.offloads = RTE_ETH_RX_OFFLOAD_SCATTER & info.rx_offload_capa;
         if (conf.rxmode.offloads == 0) {
             note(
@@ -210,10 +193,10 @@ Result<void> Port::configure(std::uint16_t mtu) {
     // MBUF_FAST_FREE is never asked for: a queue sends mbufs of every port's pool, and segmented
     // ones.
     conf.txmode.offloads = RTE_ETH_TX_OFFLOAD_MULTI_SEGS & info.tx_offload_capa;
-    if (info.dev_flags != nullptr && (*info.dev_flags & RTE_ETH_DEV_INTR_LSC) != 0) {
+    if (!tap_ && info.dev_flags != nullptr && (*info.dev_flags & RTE_ETH_DEV_INTR_LSC) != 0) {
         conf.intr_conf.lsc = 1;
     }
-    conf.intr_conf.rxq = rx_interrupts_wanted_ ? 1 : 0;
+    conf.intr_conf.rxq = rx_interrupts_wanted_ || tap_ ? 1 : 0;
     const auto apply = [&] {
         const bool rss = rx_queues_ > 1 && (info.flow_type_rss_offloads & kRssWanted) != 0;
         conf.rxmode.mq_mode = rss ? RTE_ETH_MQ_RX_RSS : RTE_ETH_MQ_RX_NONE;
@@ -257,6 +240,10 @@ Result<void> Port::set_up_queues() {
         result < 0) {
         return fail(code_of(result), "port {}: descriptors: {}", name_, reason(result));
     }
+    if (tap_) {
+        // Not a ring: the segments that one frame may take. More only costs time per read.
+        rx_descriptors = std::min<std::uint16_t>(rx_descriptors, 64);
+    }
     const auto node = static_cast<unsigned>(socket());
     info.default_rxconf.offloads = rx_offloads_;
     info.default_txconf.offloads = tx_offloads_;
@@ -289,6 +276,10 @@ Result<void> Port::set_up_queues() {
 }
 
 Result<void> Port::set_device_mtu(std::uint16_t mtu) {
+    if (tap_) {  // configured for the highest; the first start() sets the kernel's end
+        mtu_ = mtu;
+        return {};
+    }
     const int result = rte_eth_dev_set_mtu(id_.value, mtu);
     if (result == -ENOTSUP) {
         // No MTU of its own (net_ring): it carries whatever fits an mbuf.
@@ -327,13 +318,17 @@ Port::Port(Port&& other) noexcept
       started_(std::exchange(other.started_, false)),
       promiscuous_(other.promiscuous_),
       rx_interrupts_(other.rx_interrupts_),
-      rx_interrupts_wanted_(other.rx_interrupts_wanted_) {}
+      rx_interrupts_wanted_(other.rx_interrupts_wanted_),
+      tap_(other.tap_),
+      running_(std::exchange(other.running_, false)) {}
 
 Port::~Port() {
     if (!attached_) {
         return;
     }
-    stop();
+    if (running_) {
+        rte_eth_dev_stop(id_.value);
+    }
     rte_eth_dev_info info{};
     const bool known = rte_eth_dev_info_get(id_.value, &info) == 0;
     rte_eth_dev_close(id_.value);
@@ -344,10 +339,7 @@ Port::~Port() {
     }
 }
 
-Result<void> Port::start() {
-    if (started_) {
-        return {};
-    }
+Result<void> Port::start_device() {
     int result = rte_eth_dev_start(id_.value);
     if (result < 0 && rx_interrupts_wanted_) {
         // The bus driver may have no vector per queue (uio); polling always works.
@@ -361,6 +353,25 @@ Result<void> Port::start() {
     if (result < 0) {
         return fail(code_of(result), "port {}: does not start: {}", name_, reason(result));
     }
+    running_ = true;
+    if (tap_) {
+        const int error = tap::set_mtu(queue_fd(0).value_or(-1), mtu_);
+        if (error != 0) {
+            return fail(code_of(-error), "port {}: MTU {}: {}", name_, mtu_, reason(-error));
+        }
+    }
+    return {};
+}
+
+Result<void> Port::start() {
+    if (started_) {
+        return {};
+    }
+    if (running_) {
+        discard_received();
+    } else if (auto ok = start_device(); !ok) {
+        return ok;
+    }
     started_ = true;
     // NDP lives on multicast groups.
     if (auto ok = set_allmulticast(true); !ok) {
@@ -371,125 +382,33 @@ Result<void> Port::start() {
         stop();
         return ok;
     }
-    rx_interrupts_ = rx_interrupts_wanted_ && rx_interrupt_fd(0).has_value();
+    rx_interrupts_ = rx_wakeup(0).has_value();
     return {};
 }
 
 void Port::stop() {
-    if (std::exchange(started_, false)) {
+    started_ = false;
+    // A tap whose kernel end was moved could not be started again.
+    if (running_ && !tap_) {
         rte_eth_dev_stop(id_.value);
+        running_ = false;
     }
 }
 
-int Port::socket() const noexcept {
-    return rte_eth_dev_socket_id(id_.value);
-}
-
-Result<void> Port::set_mtu(std::uint16_t mtu) {
-    if (mtu < min_mtu_ || mtu > max_mtu_) {
-        return fail(ErrorCode::kInvalid,
-                    "port {}: MTU {} is outside what {} takes, {} to {}",
-                    name_,
-                    mtu,
-                    driver_,
-                    min_mtu_,
-                    max_mtu_);
-    }
-    const bool scatter = (rx_offloads_ & RTE_ETH_RX_OFFLOAD_SCATTER) != 0;
-    if (scatter_needed(mtu) && !scatter) {
-        if (started_) {
-            return fail(ErrorCode::kBusy,
-                        "port {}: MTU {} needs the port stopped, its buffers are shorter",
-                        name_,
-                        mtu);
+void Port::discard_received() noexcept {
+    // Bounded: what arrives meanwhile is new.
+    constexpr int kRounds = 64;
+    std::array<rte_mbuf*, 32> burst{};
+    for (std::uint16_t queue = 0; queue < rx_queues_; ++queue) {
+        for (int round = 0; round < kRounds; ++round) {
+            const std::uint16_t n =
+                rte_eth_rx_burst(id_.value, queue, burst.data(), std::uint16_t{burst.size()});
+            if (n == 0) {
+                break;
+            }
+            rte_pktmbuf_free_bulk(burst.data(), n);
         }
-        const std::uint16_t old = mtu_;
-        auto ok = configure(mtu);
-        if (!ok) {
-            static_cast<void>(configure(old));
-        }
-        return ok;
     }
-    return set_device_mtu(mtu);
-}
-
-Result<void> Port::set_mac(const net::MacAddr& mac) {
-    if (mac.is_group() || mac.is_zero()) {
-        return fail(ErrorCode::kInvalid,
-                    "port {}: {} is no MAC address for a port",
-                    name_,
-                    mac.to_string());
-    }
-    if (mac == mac_) {
-        return {};
-    }
-    rte_ether_addr ether = to_ether(mac);
-    const int result = rte_eth_dev_default_mac_addr_set(id_.value, &ether);
-    if (result == -ENOTSUP) {
-        if (auto ok = set_promiscuous(true); !ok) {
-            return ok;
-        }
-        note(fmt::format("port {}: promiscuous, as {} cannot change its MAC", name_, driver_));
-    } else if (result < 0) {
-        return fail(code_of(result),
-                    "port {}: {} refuses MAC {}: {}",
-                    name_,
-                    driver_,
-                    mac.to_string(),
-                    reason(result));
-    }
-    mac_ = mac;
-    return {};
-}
-
-Result<void> Port::set_promiscuous(bool on) {
-    const int result =
-        on ? rte_eth_promiscuous_enable(id_.value) : rte_eth_promiscuous_disable(id_.value);
-    // A device without the switch filters nothing.
-    if (result < 0 && result != -ENOTSUP) {
-        return fail(code_of(result), "port {}: promiscuous mode: {}", name_, reason(result));
-    }
-    promiscuous_ = on;
-    return {};
-}
-
-Result<void> Port::set_allmulticast(bool on) {
-    const int result =
-        on ? rte_eth_allmulticast_enable(id_.value) : rte_eth_allmulticast_disable(id_.value);
-    if (result < 0 && result != -ENOTSUP) {
-        return fail(code_of(result), "port {}: all-multicast mode: {}", name_, reason(result));
-    }
-    return {};
-}
-
-Link Port::link() const noexcept {
-    rte_eth_link link{};
-    if (!started_ || rte_eth_link_get_nowait(id_.value, &link) < 0 ||
-        (link.link_status != RTE_ETH_LINK_UP && !moved_away(id_.value))) {
-        return {};
-    }
-    return {.up = true,
-            .speed_mbps = link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN ? 0 : link.link_speed};
-}
-
-PortStats Port::stats() const noexcept {
-    rte_eth_stats s{};
-    if (rte_eth_stats_get(id_.value, &s) < 0) {
-        return {};
-    }
-    return {.rx_packets = s.ipackets,
-            .rx_bytes = s.ibytes,
-            .rx_errors = s.ierrors,
-            .rx_missed = s.imissed,
-            .rx_no_mbuf = s.rx_nombuf,
-            .tx_packets = s.opackets,
-            .tx_bytes = s.obytes,
-            .tx_errors = s.oerrors};
-}
-
-std::optional<int> Port::rx_interrupt_fd(std::uint16_t queue) const noexcept {
-    const int fd = rte_eth_dev_rx_intr_ctl_q_get_fd(id_.value, queue);
-    return fd < 0 ? std::nullopt : std::optional(fd);
 }
 
 }  // namespace sluice::dpdk

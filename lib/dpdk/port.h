@@ -15,15 +15,17 @@
 namespace sluice::dpdk {
 
 struct PortOptions {
-    std::string device;               // PCI address or devargs string
-    std::optional<net::MacAddr> mac;  // the device's own when absent
+    std::string device;  // PCI address or devargs string
+    /// The device's own when absent. For net_tap that is the kernel's end's, with the first byte
+    /// changed.
+    std::optional<net::MacAddr> mac;
     std::uint16_t mtu = 1500;
     std::uint16_t rx_queues = 1;
     std::uint16_t tx_queues = 1;  // one per thread that transmits
     std::uint16_t rx_descriptors = 1024;
     std::uint16_t tx_descriptors = 1024;
     bool promiscuous = false;
-    bool rx_interrupts = false;  // wanted; see Port::rx_interrupt_fd
+    bool rx_interrupts = false;  // wanted; see Port::rx_wakeup
 };
 
 struct Link {
@@ -37,6 +39,20 @@ struct PortStats {
     std::uint64_t rx_missed = 0;  // the device had no descriptor or buffer
     std::uint64_t rx_no_mbuf = 0;
     std::uint64_t tx_packets = 0, tx_bytes = 0, tx_errors = 0;
+};
+
+/// How a worker that sleeps learns of a packet: arm(), look at the queue once more, then poll `fd`
+/// for POLLIN, then disarm(). Worker thread; needs no Port.
+struct RxWakeup {
+    int fd = -1;
+    PortId port;
+    std::uint16_t queue = 0;
+    bool device_interrupt =
+        false;  // else `fd` is the packets' own source: nothing to arm or to read
+
+    /// False when the device refuses: do not sleep on it.
+    bool arm() const noexcept;
+    void disarm() const noexcept;
 };
 
 /// Owner of one ethdev: attached, configured, started, stopped, closed and detached here only.
@@ -80,8 +96,9 @@ public:
     /// One line each about what the device could not give; for the log, not errors.
     const std::vector<std::string>& notes() const noexcept { return notes_; }
 
-    /// kInvalid outside the device's range, kBusy when the device must be stopped for it: then stop
-    /// the workers' polling, stop(), set_mtu(), start(). On error the old MTU holds.
+    /// The kernel's end of a net_tap has the MTU that the port was opened with, and is the host's
+    /// after. kInvalid outside the device's range, kBusy when the device must be stopped for it:
+    /// then stop the workers' polling, stop(), set_mtu(), start(). On error the old MTU holds.
     Result<void> set_mtu(std::uint16_t mtu);
     /// A device that cannot change its MAC is set promiscuous instead (see notes()).
     Result<void> set_mac(const net::MacAddr& mac);
@@ -92,9 +109,9 @@ public:
     Link link() const noexcept;
     PortStats stats() const noexcept;
 
-    /// A file descriptor that is readable while `queue` has packets, for a worker's idle sleep;
-    /// none when the device has no RX interrupts. Valid between start() and stop().
-    std::optional<int> rx_interrupt_fd(std::uint16_t queue) const noexcept;
+    /// For a worker's idle sleep; none when the device has no RX interrupts, or they were not asked
+    /// for. Valid until stop().
+    std::optional<RxWakeup> rx_wakeup(std::uint16_t queue) const noexcept;
     bool rx_interrupt_supported() const noexcept { return rx_interrupts_; }
 
 private:
@@ -103,6 +120,10 @@ private:
     Result<void> configure(std::uint16_t mtu);
     Result<void> set_up_queues();
     Result<void> set_device_mtu(std::uint16_t mtu);
+    Result<void> check_mtu(std::uint16_t mtu) const;
+    Result<void> start_device();
+    std::optional<int> queue_fd(std::uint16_t queue) const noexcept;
+    void discard_received() noexcept;
     bool scatter_needed(std::uint16_t mtu) const noexcept;
     void note(std::string text);
 
@@ -118,6 +139,8 @@ private:
     std::uint16_t mtu_ = 0, min_mtu_ = 0, max_mtu_ = 0;
     bool attached_ = false, started_ = false, promiscuous_ = false, rx_interrupts_ = false;
     bool rx_interrupts_wanted_ = false;
+    bool tap_ = false;      // see tap.h
+    bool running_ = false;  // the device; differs from started_ for a tap only
 };
 
 }  // namespace sluice::dpdk
