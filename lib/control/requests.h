@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "control/server.h"
+
+namespace sluice::control {
+
+class Controller;
+
+/// What `version show` says.
+struct Identity {
+    std::string instance;
+    std::string version;
+};
+
+/// One line of protocol.md → calls on the Controller → the answer's line. Replies under way refer
+/// to this object and its Controller, so the Server goes first. All members: control thread.
+class Requests {
+public:
+    Requests(Controller& controller, Identity identity);
+
+    Reply handle(std::string_view line);
+    /// The answer to what the server itself turns down.
+    static std::string refusal(const Error& error);
+
+private:
+    Controller& controller_;
+    Identity identity_;
+};
+
+}  // namespace sluice::control

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/drop_reason.h"
+#include "base/result.h"
+#include "control/controller.h"
+#include "control/request_args.h"
+#include "control/request_table.h"
+#include "stats/counters.h"
+
+namespace sluice::control {
+namespace {
+
+/// The counters of a netdev, or of all together, appended to what `json` says already.
+Json with_counters(Json json, const stats::NetdevCounters& counters) {
+    Json drops = Json::object();
+    for (std::size_t i = 0; i < kDropReasons; ++i) {
+        if (counters.drops[i] != 0) {
+            drops[std::string(kDropInfo[i].name)] = counters.drops[i];
+        }
+    }
+    const std::uint64_t dropped =
+        std::accumulate(counters.drops.begin(), counters.drops.end(), std::uint64_t{0});
+    json["rx_packets"] = counters.rx_packets;
+    json["rx_bytes"] = counters.rx_bytes;
+    json["tx_packets"] = counters.tx_packets;
+    json["tx_bytes"] = counters.tx_bytes;
+    json["forwarded"] = counters.forwarded;
+    json["delivered"] = counters.delivered;
+    json["held"] = counters.held;
+    json["dropped"] = dropped;
+    json["drops"] = std::move(drops);
+    json["icmp_errors_sent"] = counters.icmp_errors_sent;
+    json["icmp_errors_suppressed"] = counters.icmp_errors_suppressed;
+    // Modulo 2^64; a difference below zero reads better as such.
+    json["imbalance"] = static_cast<std::int64_t>(stats::imbalance(counters));
+    return json;
+}
+
+struct NetdevRow {
+    std::string name;
+    std::uint16_t id = 0;
+    stats::NetdevCounters counters{};
+};
+
+/// All read in one go: what comes in slices later is one moment's picture.
+std::vector<NetdevRow> read_netdevs(const Controller& controller) {
+    std::vector<NetdevRow> rows;
+    for (LinkInfo& link : controller.links()) {
+        rows.push_back({std::move(link.name), link.id.value, controller.netdev_counters(link.id)});
+    }
+    return rows;
+}
+
+Result<Body> stats_show(Context& context, Args& /*args*/) {
+    std::vector<NetdevRow> rows = read_netdevs(context.controller);
+    stats::NetdevCounters total{};
+    for (const NetdevRow& row : rows) {
+        stats::accumulate(total, row.counters);
+    }
+    Json pools = Json::array();
+    for (const PoolInfo& pool : context.controller.pools()) {
+        pools.push_back({{"name", pool.name}, {"size", pool.size}, {"in_use", pool.in_use}});
+    }
+    return Body{.head = R"({"total":)" + dump(with_counters(Json::object(), total)) +
+                        R"(,"pools":)" + dump(pools) + R"(,"netdevs":[)",
+                .rows = rows_of(std::move(rows),
+                                [](const NetdevRow& row) {
+                                    return with_counters({{"name", row.name}, {"id", row.id}},
+                                                         row.counters);
+                                }),
+                .tail = "]}"};
+}
+
+struct DropRow {
+    std::uint32_t netdev = 0;  // index of a name
+    std::uint32_t writer = 0;
+    std::size_t reason = 0;
+    std::uint64_t packets = 0;
+};
+
+Result<Body> stats_drops(Context& context, Args& args) {
+    const bool all = args.flag("all").value_or(false);
+    const auto dev = args.text("dev");
+    if (args.error()) {
+        return refused(args);
+    }
+    const Controller& controller = context.controller;
+    const std::size_t workers = controller.workers().size();
+    std::vector<std::string> names;
+    std::vector<DropRow> rows;
+    for (const LinkInfo& link : controller.links()) {
+        if (dev && link.name != *dev) {
+            continue;
+        }
+        for (std::size_t writer = 0; writer <= workers; ++writer) {
+            const auto counters = controller.netdev_counters_of(link.id, writer);
+            // Reason 0 is "not a drop".
+            for (std::size_t reason = 1; reason < kDropReasons; ++reason) {
+                if (all || counters.drops[reason] != 0) {
+                    rows.push_back({static_cast<std::uint32_t>(names.size()),
+                                    static_cast<std::uint32_t>(writer),
+                                    reason,
+                                    counters.drops[reason]});
+                }
+            }
+        }
+        names.push_back(link.name);
+    }
+    if (dev && names.empty()) {
+        return fail(ErrorCode::kNotFound, "link {} does not exist", *dev);
+    }
+    return array_of(std::move(rows), [names = std::move(names), workers](const DropRow& row) {
+        return Json{{"netdev", names[row.netdev]},
+                    {"worker", row.writer < workers ? std::to_string(row.writer) : "control"},
+                    {"reason", kDropInfo[row.reason].name},
+                    {"source", kDropInfo[row.reason].source},
+                    {"packets", row.packets}};
+    });
+}
+
+/// Null for 0/0: nothing was measured. Two decimals are more than any of these is exact to.
+Json ratio(double of, double by) {
+    return by > 0 ? Json(std::round(of / by * 100) / 100) : Json();
+}
+
+Json worker_json(const WorkerInfo& worker) {
+    const stats::WorkerCounters& counters = worker.counters;
+    const auto busy = static_cast<double>(counters.cycles_busy);
+    const auto idle = static_cast<double>(counters.cycles_idle);
+    const double hz = worker.tsc_hz > 0 ? worker.tsc_hz : 1;
+    const double sleep_seconds = static_cast<double>(counters.sleep_ns) / 1e9;
+    Json stages = Json::object();
+    for (std::size_t i = 0; i < stats::kStages; ++i) {
+        stages[stats::kStageNames[i]] = ratio(static_cast<double>(counters.stage_cycles[i]),
+                                              static_cast<double>(counters.sampled_packets));
+    }
+    return {{"worker", worker.id.value},
+            {"lcore", worker.lcore},
+            {"packets", counters.packets},
+            {"rounds", counters.rounds},
+            {"busy_rounds", counters.busy_rounds},
+            {"busy_percent", ratio(busy * 100, busy + idle + sleep_seconds * hz)},
+            {"cycles_per_packet", ratio(busy, static_cast<double>(counters.packets))},
+            {"stages", std::move(stages)},
+            {"sampled_packets", counters.sampled_packets},
+            {"sleeps", counters.sleeps},
+            {"busy_seconds", busy / hz},
+            {"idle_seconds", idle / hz},
+            {"sleep_seconds", sleep_seconds}};
+}
+
+Result<Body> stats_workers(Context& context, Args& /*args*/) {
+    return array_of(context.controller.workers(), worker_json);
+}
+
+}  // namespace
+
+std::span<const Command> stats_commands() {
+    static const std::array<Command, 3> kCommands{{
+        {"stats", "show", {}, stats_show},
+        {"stats", "drops", {"all", "dev"}, stats_drops},
+        {"stats", "workers", {}, stats_workers},
+    }};
+    return kCommands;
+}
+
+}  // namespace sluice::control
