@@ -46,22 +46,20 @@ Resolve NeighborTable::resolve(const NeighborKey& key, Time now) {
         if (entry == nullptr) {
             return Resolve::kTableFull;
         }
-        solicit_or_wait(*entry, now);
+        solicit(*entry, now);
         return Resolve::kStarted;
     }
-    switch (entry->state) {
-        case NeighborState::kIncomplete:
-            return Resolve::kStarted;
-        case NeighborState::kFailed:
-            set_state(*entry, NeighborState::kIncomplete, now);
-            solicit_or_wait(*entry, now);
-            return Resolve::kStarted;
-        default:
-            actions_.reachable(key, *entry->mac);
-            // The released packet is a use, whether or not its worker reports it.
-            used(key, now);
-            return Resolve::kKnown;
+    if (entry->mac) {
+        actions_.reachable(key, *entry->mac);
+        // The released packet is a use, whether or not its worker reports it.
+        used(key, now);
+        return Resolve::kKnown;
     }
+    if (entry->state == NeighborState::kFailed) {
+        set_state(*entry, NeighborState::kIncomplete, now);
+        solicit(*entry, now);
+    }
+    return Resolve::kStarted;
 }
 
 void NeighborTable::used(const NeighborKey& key, Time now) {
@@ -155,9 +153,7 @@ Observed NeighborTable::revise(Entry& entry, const Observation& observation, Tim
 // --- what the configuration says -----------------------------------------------------------------
 
 void NeighborTable::pin(const NeighborKey& key) {
-    if (++pins_[key] > 1) {
-        return;
-    }
+    ++pins_[key];
     if (Entry* entry = lookup(key); entry != nullptr) {
         entry->pinned = true;
         arm_idle(*entry);
@@ -213,7 +209,7 @@ bool NeighborTable::remove(const NeighborKey& key) {
 }
 
 void NeighborTable::flush(NetdevId netdev, bool keep_permanent) {
-    auto it = entries_.lower_bound(NeighborKey{netdev, net::IpAddr{}});
+    auto it = entries_.lower_bound(NeighborKey{.netdev = netdev, .address = {}});
     while (it != entries_.end() && it->first.netdev == netdev) {
         if (keep_permanent && it->second.state == NeighborState::kPermanent) {
             ++it;
@@ -260,7 +256,7 @@ void NeighborTable::expired(Entry& entry, Time now) {
             break;
         case NeighborState::kDelay:
             set_state(entry, NeighborState::kProbe, now);
-            solicit_or_wait(entry, now);
+            solicit(entry, now);
             break;
         case NeighborState::kIncomplete:
         case NeighborState::kProbe:
@@ -275,7 +271,7 @@ void NeighborTable::retransmit(Entry& entry, Time now) {
     const unsigned unicasts =
         entry.state == NeighborState::kProbe ? settings_.max_unicast_solicit : 0;
     if (entry.solicits < unicasts + settings_.max_multicast_solicit) {
-        solicit_or_wait(entry, now);
+        solicit(entry, now);
         return;
     }
     entry.mac.reset();
@@ -284,17 +280,13 @@ void NeighborTable::retransmit(Entry& entry, Time now) {
     actions_.failed(entry.key);
 }
 
-// RFC 4861 7.2.2, 7.3.3; RFC 1122 2.3.2.1: at most one per second and destination. An address that
-// moved silently answers no unicast probe, hence the multicast ones after them.
-void NeighborTable::solicit_or_wait(Entry& entry, Time now) {
-    if (entry.last_solicit && now < *entry.last_solicit + settings_.retrans_time) {
-        arm(entry, timers_, *entry.last_solicit + settings_.retrans_time);
-        return;
-    }
+// Every way here but a new entry's comes from a timer or from FAILED, so at least retrans_time
+// after the one before: RFC 1122 2.3.2.1. An address that moved silently answers no unicast probe,
+// hence the multicast ones after them.
+void NeighborTable::solicit(Entry& entry, Time now) {
     const bool unicast =
         entry.state == NeighborState::kProbe && entry.solicits < settings_.max_unicast_solicit;
     ++entry.solicits;
-    entry.last_solicit = now;
     arm(entry, timers_, now + settings_.retrans_time);
     actions_.solicit(entry.key, unicast ? entry.mac : std::nullopt);
 }

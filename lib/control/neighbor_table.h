@@ -108,10 +108,10 @@ struct NeighborSettings {
 ///   neighbour solicitation:          override, mac = source link option (none: do not call)
 ///   neighbour advertisement:         its flags, mac = target link option
 struct Observation {
-    std::optional<net::MacAddr> mac = {};
+    std::optional<net::MacAddr> mac = std::nullopt;
     bool solicited = false;
     bool override = false;
-    std::optional<bool> is_router = {};  // advertisements only
+    std::optional<bool> is_router = std::nullopt;  // advertisements only
     bool create = false;  // may make a new entry: it asked for our address, or policy accepts it
 };
 
@@ -181,8 +181,7 @@ private:
     struct Entry : Neighbor {
         Queue* queue = nullptr;  // the one that `timer` is in
         Queue::iterator timer;
-        unsigned solicits = 0;             // sent in this kIncomplete or kProbe
-        std::optional<Time> last_solicit;  // in any state: one per retrans_time, never more
+        unsigned solicits = 0;  // sent in this kIncomplete or kProbe
     };
     using Entries = std::map<NeighborKey, Entry>;
 
@@ -192,13 +191,13 @@ private:
     Entries::iterator erase(Entries::iterator it);
     void set_state(Entry& entry, NeighborState state, Time now);
 
-    void arm(Entry& entry, Queue& queue, Time at);
+    static void arm(Entry& entry, Queue& queue, Time at);
     static void disarm(Entry& entry) noexcept;
     void arm_idle(Entry& entry);
 
     void become_reachable(Entry& entry, Time now);
     void become_stale(Entry& entry, Time now);
-    void solicit_or_wait(Entry& entry, Time now);
+    void solicit(Entry& entry, Time now);
     Observed learn(Entry& entry, const Observation& observation, Time now);
     Observed revise(Entry& entry, const Observation& observation, Time now);
     void expired(Entry& entry, Time now);

@@ -43,7 +43,10 @@ NeighborKey host(std::uint32_t n) {
 }
 
 std::string name_of(const net::MacAddr& mac) {
-    return mac == kA ? "A" : mac == kB ? "B" : mac.to_string();
+    if (mac == kA) {
+        return "A";
+    }
+    return mac == kB ? "B" : mac.to_string();
 }
 
 /// Writes down what it is told; calls about other neighbours than kHost carry their address.
