@@ -145,8 +145,8 @@ Frame parse_l3(std::span<const std::uint8_t> bytes) {
     return frame;
 }
 
-std::string verify_checksums(std::span<const std::uint8_t> bytes) {
-    const Frame frame = parse_frame(bytes);
+namespace {
+std::string verify(const Frame& frame) {
     const std::span<const std::uint8_t> l3 = frame.l3;
     std::string wrong;
     std::size_t at = 0;
@@ -182,6 +182,16 @@ std::string verify_checksums(std::span<const std::uint8_t> bytes) {
         wrong += check("TCP", upper, pseudo(IpProtocol::kTcp), frame.tcp->checksum);
     }
     return wrong;
+}
+
+}  // namespace
+
+std::string verify_checksums(std::span<const std::uint8_t> frame) {
+    return verify(parse_frame(frame));
+}
+
+std::string verify_checksums_l3(std::span<const std::uint8_t> l3) {
+    return verify(parse_l3(l3));
 }
 
 }  // namespace sluice::test

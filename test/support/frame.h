@@ -40,5 +40,7 @@ Frame parse_l3(std::span<const std::uint8_t> bytes);
 /// Empty when the IPv4 header's, and ICMP's, UDP's and TCP's checksums are right (those of
 /// fragments are not looked at); else which is not, and what it should be.
 std::string verify_checksums(std::span<const std::uint8_t> frame);
+/// The same without an Ethernet header.
+std::string verify_checksums_l3(std::span<const std::uint8_t> l3);
 
 }  // namespace sluice::test

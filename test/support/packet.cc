@@ -349,6 +349,10 @@ Packet& Packet::set(std::size_t offset, std::uint8_t value) {
         fmt::format("set({}, {:#04x})", offset, value));
 }
 
+std::string Packet::describe() const {
+    return fmt::format("{}\n{}", text_, to_hex(bytes()));
+}
+
 std::ostream& operator<<(std::ostream& out, const Packet& packet) {
     return out << packet.describe();
 }
