@@ -16,6 +16,7 @@ struct ChangeInstance {
     Icmp icmp;
     bool forward_class_e = true;
     IdleMode idle = IdleMode::kAdaptive;
+    bool operator==(const ChangeInstance&) const = default;
 };
 
 /// Ports and vlans come without their addresses, which follow as AddAddress.

@@ -206,6 +206,7 @@ struct Netns {
     std::vector<Route> routes;  // in the file's order
     std::vector<Rule> routing_policy;
     std::vector<Neighbor> neighbors;
+    Position at;
     bool operator==(const Netns&) const = default;
 };
 
