@@ -25,7 +25,7 @@ struct LpmOptions {
     /// set() of one prefix more fails with kLimit.
     std::size_t max_routes = 1'000'000;
     /// 1-KiB groups of the big form, which prefixes past its root need. Address space for them is
-    /// reserved, memory is used only as they are. At most kMaxLpmValue.
+    /// reserved, memory is used only as they are. At most 4 Mi.
     std::size_t max_groups = std::size_t{1} << 20U;
     /// How worker threads look up; tests and benchmarks force others.
     const LookupImpl* lookup = &best_lookup();
@@ -63,7 +63,8 @@ public:
 
     /// Adds the prefix or replaces its value, which must be in 1..kMaxLpmValue. Length 0 is the
     /// default route. kLimit, with the limit's name, when max_routes or max_groups is reached;
-    /// kInternal when the system is out of memory; the table is then as it was.
+    /// kBusy when everything freed still waits for workers; kInternal when the system is out of
+    /// memory. The table is then as it was.
     Result<void> set(const Prefix& prefix, std::uint32_t value);
     /// Addresses fall back to the next shorter prefix. kNotFound if it is not there.
     Result<void> erase(const Prefix& prefix);
@@ -88,8 +89,7 @@ public:
 
 private:
     LpmTable(const LpmOptions& options, Reclaimer& reclaimer);
-    Result<void> set_in_intervals(const Prefix& prefix, std::uint32_t value);
-    std::optional<Prefix> covering(const Prefix& prefix) const;
+    Result<void> grow();
     void publish(std::unique_ptr<LpmForm<Addr>> form);
 
     LpmOptions options_;

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fib/lpm.h"
+
+#include <type_traits>
+#include <utility>
+
+#include "fib/lpm_intervals.h"
+#include "fib/lpm_routes.h"
+#include "fib/lpm_trie.h"
+#include "fib/lpm_words.h"
+
+namespace sluice::fib {
+namespace {
+
+// Group numbers and the root must fit the payload, and word indices the 31 bits of a vector gather.
+constexpr std::size_t kMaxGroups = std::size_t{1} << 22U;
+
+/// More routes than this go into the trie. Chosen with test/bench/lpm_bench.cc; at most 64 KiB a
+/// table.
+template <class Addr>
+constexpr std::size_t kMaxIntervalRoutes = 512;
+/// Back from the trie with this few, so that one route more or less does not change the form.
+template <class Addr>
+constexpr std::size_t kMinTrieRoutes = kMaxIntervalRoutes<Addr> / 4;
+
+}  // namespace
+
+/// One of the two, published together with its views so that a reader follows one pointer.
+template <class Addr>
+struct LpmForm {
+    explicit LpmForm(const RouteStore<Addr>& routes)
+        : intervals(std::in_place, routes), interval_view(intervals->view()) {}
+    explicit LpmForm(std::unique_ptr<Trie<Addr>> built)
+        : trie(std::move(built)), trie_view(trie->view()) {}
+
+    std::size_t memory_bytes() const noexcept {
+        return sizeof(*this) + (trie ? trie->memory_bytes() : intervals->memory_bytes());
+    }
+
+    std::unique_ptr<Trie<Addr>> trie;
+    std::optional<IntervalForm<Addr>> intervals;
+    IntervalView<Addr> interval_view;
+    TrieView<Addr> trie_view;
+};
+
+template <class Addr>
+LpmTable<Addr>::LpmTable(const LpmOptions& options, Reclaimer& reclaimer)
+    : options_(options),
+      reclaimer_(&reclaimer),
+      routes_(std::make_unique<RouteStore<Addr>>()),
+      form_(std::make_unique<LpmForm<Addr>>(*routes_)) {
+    published_.store(form_.get(), std::memory_order_release);
+}
+
+template <class Addr>
+LpmTable<Addr>::~LpmTable() = default;
+
+template <class Addr>
+Result<std::unique_ptr<LpmTable<Addr>>> LpmTable<Addr>::create(const LpmOptions& options,
+                                                               Reclaimer& reclaimer) {
+    if (options.max_groups > kMaxGroups) {
+        return fail(
+            ErrorCode::kInvalid, "max_groups {} is more than {}", options.max_groups, kMaxGroups);
+    }
+    if (options.lookup == nullptr || !options.lookup->supported()) {
+        return fail(ErrorCode::kUnsupported, "this machine cannot run the chosen lookup");
+    }
+    return std::unique_ptr<LpmTable>(new LpmTable(options, reclaimer));
+}
+
+template <class Addr>
+void LpmTable<Addr>::publish(std::unique_ptr<LpmForm<Addr>> form) {
+    std::unique_ptr<LpmForm<Addr>> old = std::exchange(form_, std::move(form));
+    published_.store(form_.get(), std::memory_order_release);
+    reclaimer_->defer([old = std::move(old)]() mutable { old.reset(); });
+}
+
+template <class Addr>
+Result<void> LpmTable<Addr>::set(const Prefix& prefix, std::uint32_t value) {
+    if (value == kNoRoute || value > kMaxLpmValue) {
+        return fail(ErrorCode::kInvalid, "value {} is not in 1..{}", value, kMaxLpmValue);
+    }
+    if (prefix.length > Prefix::kBits || Prefix::of(prefix.address, prefix.length) != prefix) {
+        return fail(ErrorCode::kInvalid, "prefix with host bits set or too long");
+    }
+    const std::optional<std::uint32_t> before = routes_->find(prefix);
+    if (!before && routes_->size() >= options_.max_routes) {
+        return fail(ErrorCode::kLimit,
+                    "limit max_routes reached: {} routes, no room for {}",
+                    routes_->size(),
+                    prefix.to_string());
+    }
+    if (form_->trie) {
+        if (auto done = form_->trie->set(prefix, value); !done) {
+            return done;
+        }
+        routes_->put(prefix, value);
+        return {};
+    }
+    routes_->put(prefix, value);
+    if (routes_->size() <= kMaxIntervalRoutes<Addr>) {
+        publish(std::make_unique<LpmForm<Addr>>(*routes_));
+        return {};
+    }
+    auto grown = grow();
+    if (!grown) {
+        routes_->erase(prefix);  // it was new: replacing does not make a table grow
+    }
+    return grown;
+}
+
+/// From intervals to the trie.
+template <class Addr>
+Result<void> LpmTable<Addr>::grow() {
+    auto trie = Trie<Addr>::create(options_.max_routes, options_.max_groups, *reclaimer_);
+    if (!trie) {
+        return fail(ErrorCode::kInternal, "out of memory for a table of {} routes", size());
+    }
+    Result<void> done;
+    routes_->for_each([&](const Prefix& prefix, std::uint32_t value) {
+        if (done) {
+            done = trie->set(prefix, value);
+        }
+    });
+    if (done) {
+        publish(std::make_unique<LpmForm<Addr>>(std::move(trie)));
+    }
+    return done;
+}
+
+template <class Addr>
+Result<void> LpmTable<Addr>::erase(const Prefix& prefix) {
+    if (!get(prefix)) {
+        return fail(ErrorCode::kNotFound, "no route to {}", prefix.to_string());
+    }
+    routes_->erase(prefix);
+    if (form_->trie && routes_->size() >= kMinTrieRoutes<Addr>) {
+        form_->trie->erase(prefix, routes_->covering_leaf(prefix));
+    } else {
+        publish(std::make_unique<LpmForm<Addr>>(*routes_));
+    }
+    return {};
+}
+
+template <class Addr>
+std::optional<std::uint32_t> LpmTable<Addr>::get(const Prefix& prefix) const {
+    return prefix.length > Prefix::kBits ? std::nullopt : routes_->find(prefix);
+}
+
+template <class Addr>
+std::size_t LpmTable<Addr>::size() const noexcept {
+    return routes_->size();
+}
+
+template <class Addr>
+std::size_t LpmTable<Addr>::memory_bytes() const noexcept {
+    return sizeof(*this) + sizeof(*routes_) + routes_->memory_bytes() + form_->memory_bytes();
+}
+
+template <class Addr>
+void LpmTable<Addr>::for_each(const std::function<void(const Prefix&, std::uint32_t)>& fn) const {
+    routes_->for_each(fn);
+}
+
+template <class Addr>
+void LpmTable<Addr>::lookup(std::span<const Addr> addresses, std::uint32_t* values) const noexcept {
+    const LpmForm<Addr>& form = *published_.load(std::memory_order_acquire);
+    const LookupImpl& impl = *options_.lookup;
+    if constexpr (std::is_same_v<Addr, net::Ipv4Addr>) {
+        form.trie ? impl.trie4(form.trie_view, addresses, values)
+                  : impl.intervals4(form.interval_view, addresses, values);
+    } else {
+        form.trie ? impl.trie6(form.trie_view, addresses, values)
+                  : impl.intervals6(form.interval_view, addresses, values);
+    }
+}
+
+template class LpmTable<net::Ipv4Addr>;
+template class LpmTable<net::Ipv6Addr>;
+
+}  // namespace sluice::fib

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "net/address.h"
+
+namespace sluice::test {
+
+/// `count` different prefixes with the lengths of the Internet's table of 2026, most of the longer
+/// ones inside shorter ones as announcements are. The same seed gives the same prefixes everywhere.
+/// At most about 2,000,000 IPv4 prefixes exist with this mix.
+template <class Addr>
+std::vector<net::Prefix<Addr>> internet_prefixes(std::size_t count, std::uint64_t seed);
+
+}  // namespace sluice::test
