@@ -12,9 +12,9 @@ namespace sluice::detail {
 }  // namespace sluice::detail
 
 /// A bug of ours, not bad input: says where and aborts. Stays in release builds.
-#define SLUICE_CHECK(expression)                                                 \
-    do {                                                                         \
-        if (!(expression)) [[unlikely]] {                                        \
-            ::sluice::detail::check_failed(#expression, __FILE__, __LINE__);     \
-        }                                                                        \
+#define SLUICE_CHECK(expression)                                             \
+    do {                                                                     \
+        if (!(expression)) [[unlikely]] {                                    \
+            ::sluice::detail::check_failed(#expression, __FILE__, __LINE__); \
+        }                                                                    \
     } while (false)

@@ -32,5 +32,4 @@ public:
     virtual bool elapsed(Token token) = 0;
 };
 
-
 }  // namespace sluice

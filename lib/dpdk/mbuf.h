@@ -17,7 +17,7 @@ namespace sluice::dpdk {
 /// drivers.
 struct PacketMeta {
     std::uint32_t dst = 0;        // dst index, after lookup
-    NetdevId ingress;             // after classify
+    NetdevId ingress{};           // after classify
     std::uint16_t flags = 0;      // pipeline's own bits
     std::uint16_t l3_offset = 0;  // of the IP or ARP header in the first segment
     std::uint16_t l4_offset = 0;  // 0: not looked for
@@ -53,7 +53,7 @@ inline std::span<const std::uint8_t> first_segment(const rte_mbuf& m) noexcept {
 template <class T>
 T* header_at(rte_mbuf& m, std::size_t offset) noexcept {
     static_assert(alignof(T) == 1 && std::is_trivially_copyable_v<T>);
-    if (offset + sizeof(T) > m.data_len) {
+    if (m.data_len < sizeof(T) || offset > m.data_len - sizeof(T)) {
         return nullptr;
     }
     return rte_pktmbuf_mtod_offset(&m, T*, offset);
@@ -61,7 +61,7 @@ T* header_at(rte_mbuf& m, std::size_t offset) noexcept {
 template <class T>
 const T* header_at(const rte_mbuf& m, std::size_t offset) noexcept {
     static_assert(alignof(T) == 1 && std::is_trivially_copyable_v<T>);
-    if (offset + sizeof(T) > m.data_len) {
+    if (m.data_len < sizeof(T) || offset > m.data_len - sizeof(T)) {
         return nullptr;
     }
     return rte_pktmbuf_mtod_offset(&m, const T*, offset);

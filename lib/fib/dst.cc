@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fib/dst.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "base/check.h"
+#include "base/reclaimer.h"
+#include "base/result.h"
+#include "net/address.h"
+
+namespace sluice::fib {
+
+void Dst::set_gateway(const net::IpAddr& address) noexcept {
+    gateway = {};
+    gateway_is_v6 = address.is_v6() ? 1 : 0;
+    if (address.is_v6()) {
+        gateway = address.v6().bytes;
+    } else {
+        std::ranges::copy(address.v4().bytes, gateway.begin());
+    }
+}
+
+DstPool::DstPool(std::size_t capacity, Reclaimer& reclaimer)
+    : slots_(capacity), reclaimer_(reclaimer) {}
+
+Result<DstIndex> DstPool::allocate() {
+    DstIndex index = 0;
+    if (!free_.empty()) {
+        index = free_.back();
+        free_.pop_back();
+    } else if (next_unused_ < slots_.size()) {
+        index = next_unused_++;
+    } else {
+        return fail(ErrorCode::kLimit, "all {} dsts are in use (limits.neighbors)", slots_.size());
+    }
+    ++in_use_;
+    Dst& dst = slots_[index];
+    dst.type = DstType::kNone;
+    dst.state.store(0, std::memory_order_relaxed);
+    return index;
+}
+
+void DstPool::release(DstIndex index) {
+    SLUICE_CHECK(index != kNoRoute && index < next_unused_);
+    reclaimer_.defer([this, index] {
+        free_.push_back(index);
+        --in_use_;
+    });
+}
+
+namespace {
+std::atomic_ref<std::uint64_t> first_word(Dst& dst) noexcept {
+    return std::atomic_ref<std::uint64_t>(
+        *reinterpret_cast<std::uint64_t*>(dst.rewrite.data()));  // NOLINT: aligned to 8 by Dst
+}
+}  // namespace
+
+void resolve(Dst& dst, const net::MacAddr& mac) noexcept {
+    std::uint64_t word = 0;
+    std::memcpy(&word, dst.rewrite.data(), sizeof word);
+    std::memcpy(&word, mac.bytes.data(), mac.bytes.size());
+    first_word(dst).store(word, std::memory_order_relaxed);
+    dst.state.store(Dst::kResolved, std::memory_order_release);
+}
+
+void unresolve(Dst& dst) noexcept {
+    dst.state.store(0, std::memory_order_release);
+}
+
+void set_report_use(Dst& dst, bool on) noexcept {
+    const std::uint32_t state = dst.state.load(std::memory_order_relaxed);
+    dst.state.store(on ? state | Dst::kReportUse : state & ~Dst::kReportUse,
+                    std::memory_order_release);
+}
+
+}  // namespace sluice::fib

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "base/id.h"
+#include "base/pages.h"
+#include "base/reclaimer.h"
+#include "base/result.h"
+#include "fib/lpm.h"
+#include "net/address.h"
+
+namespace sluice::fib {
+
+/// Index into the dst pool; what an LPM table stores as its value.
+using DstIndex = std::uint32_t;
+// kNoRoute (0, fib/lpm.h) is what a lookup without a match yields. It is a real dst of type
+// kNoRoute, so "no route" is one more type to act on and not a special case.
+
+enum class DstType : std::uint8_t {
+    kNone,       // no route
+    kUnicast,    // one neighbour: a gateway, or a host of a connected prefix
+    kConnected,  // a prefix on a link: the neighbour is the packet's destination
+    kLocal,
+    kBroadcast,
+    kUnreachable,
+    kProhibit,
+    kBlackhole,
+};
+
+/// The result of a route lookup: one cache line. Constant while published, except the atomic words.
+struct alignas(64) Dst {
+    // What a packet needs to be judged.
+    DstType type;
+    std::uint8_t rewrite_bytes;  // 14, or 18 with a VLAN tag
+    NetdevId out;
+    std::uint16_t port;  // ethdev to transmit on
+    std::uint16_t mtu;   // of the path, bytes of IP packet
+
+    // What is true of the neighbour now; kResolved alone is the fast path.
+    static constexpr std::uint32_t kResolved = 1;  // the rewrite holds the neighbour's MAC
+    static constexpr std::uint32_t kReportUse =
+        2;  // tell the control thread of the next use (STALE)
+    std::atomic<std::uint32_t> state;
+    std::uint32_t expiry_s;  // worker clock, 0 never
+
+    std::uint64_t generation;  // of its netns when made (dst.md section 3)
+
+    /// Ethernet header ready to store: destination MAC, source MAC, [tag,] EtherType. The first
+    /// 8 bytes are one aligned word, so that a neighbour's MAC changes in one store.
+    alignas(8) std::array<std::uint8_t, 18> rewrite;
+    std::uint16_t gateway_is_v6;
+    NetdevId idev;  // netdev whose IPv6 settings it uses
+    NetnsId netns;
+
+    /// Of a unicast dst: the neighbour's address, network order, IPv4 in the first 4 bytes.
+    std::array<std::uint8_t, 16> gateway;
+    net::Ipv4Addr gateway4() const noexcept {
+        return {{gateway[0], gateway[1], gateway[2], gateway[3]}};
+    }
+    net::Ipv6Addr gateway6() const noexcept { return {gateway}; }
+    void set_gateway(const net::IpAddr& address) noexcept;
+
+    /// Worker threads. Stores rewrite_bytes bytes at `l2`. The first word is read atomically; the
+    /// rest does not change while the dst is published.
+    void write_rewrite(std::uint8_t* l2) const noexcept {
+        const std::uint64_t word =
+            std::atomic_ref<std::uint64_t>(
+                const_cast<std::uint64_t&>(*reinterpret_cast<const std::uint64_t*>(
+                    rewrite.data())))  // NOLINT: aligned by Dst
+                .load(std::memory_order_relaxed);
+        std::memcpy(l2, &word, 8);
+        std::memcpy(l2 + 8, rewrite.data() + 8, 6);
+        if (rewrite_bytes > 14) {
+            std::memcpy(l2 + 14, rewrite.data() + 14, 4);
+        }
+    }
+};
+static_assert(sizeof(Dst) == 64);
+static_assert(offsetof(Dst, rewrite) % 8 == 0);
+
+/// All dsts of the process: slots that never move. Allocation and writing: control thread.
+class DstPool {
+public:
+    DstPool(std::size_t capacity, Reclaimer& reclaimer);
+
+    /// Worker threads: any index that a table or map gave.
+    const Dst& operator[](DstIndex index) const noexcept { return slots_[index]; }
+
+    /// A slot of type kNone to fill before publishing its index. kLimit when all are in use.
+    Result<DstIndex> allocate();
+    Dst& writable(DstIndex index) noexcept { return slots_[index]; }
+    /// The index is no longer published anywhere; the slot is reused after a grace period.
+    void release(DstIndex index);
+
+    std::size_t in_use() const noexcept { return in_use_; }
+    std::size_t capacity() const noexcept { return slots_.size(); }
+
+private:
+    PageArray<Dst> slots_;
+    std::vector<DstIndex> free_;
+    DstIndex next_unused_ = kNoRoute + 1;
+    std::size_t in_use_ = 1;
+    Reclaimer& reclaimer_;
+};
+
+/// Control thread. Stores `mac` as the destination of `dst`'s rewrite, then marks it resolved:
+/// a worker that sees kResolved sees the MAC.
+void resolve(Dst& dst, const net::MacAddr& mac) noexcept;
+void unresolve(Dst& dst) noexcept;
+void set_report_use(Dst& dst, bool on) noexcept;
+
+}  // namespace sluice::fib

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "base/id.h"
+#include "fib/lpm.h"
+#include "net/address.h"
+
+namespace sluice::fib {
+
+enum class NetdevKind : std::uint8_t { kBlackhole, kLoopback, kPort, kVlan, kVrf };
+
+/// The addresses that are the router's own in one routing instance, to spot them as a packet's
+/// source: nearly every packet is told "no" by one bit of a 512-byte filter. Immutable.
+class LocalAddresses {
+public:
+    LocalAddresses() = default;
+    LocalAddresses(std::vector<net::Ipv4Addr> v4, std::vector<net::Ipv6Addr> v6);
+
+    bool contains(const net::Ipv4Addr& a) const noexcept {
+        return maybe(hash(a)) && std::ranges::binary_search(v4_, a);
+    }
+    bool contains(const net::Ipv6Addr& a) const noexcept {
+        return maybe(hash(a)) && std::ranges::binary_search(v6_, a);
+    }
+
+    /// Some address of the family, for an answer from a netdev that has none; null: none at all.
+    const net::Ipv4Addr* any4() const noexcept { return v4_.empty() ? nullptr : &v4_.front(); }
+    const net::Ipv6Addr* any6() const noexcept;
+
+private:
+    static constexpr unsigned kFilterBits = 12;
+    static std::uint32_t hash(const net::Ipv4Addr& a) noexcept {
+        std::uint32_t word = 0;
+        std::memcpy(&word, a.bytes.data(), 4);
+        return (word * 0x9e3779b1U) >> (32U - kFilterBits);
+    }
+    static std::uint32_t hash(const net::Ipv6Addr& a) noexcept {
+        std::array<std::uint64_t, 2> words{};
+        std::memcpy(words.data(), a.bytes.data(), 16);
+        return static_cast<std::uint32_t>(
+            ((words[0] ^ (words[1] * 0x9e3779b97f4a7c15U)) * 0xc2b2ae3d27d4eb4fU) >>
+            (64U - kFilterBits));
+    }
+    bool maybe(std::uint32_t h) const noexcept {
+        return ((filter_[h / 64U] >> (h % 64U)) & 1U) != 0;
+    }
+
+    std::array<std::uint64_t, (1U << kFilterBits) / 64U> filter_{};
+    std::vector<net::Ipv4Addr> v4_;  // sorted
+    std::vector<net::Ipv6Addr> v6_;  // sorted
+};
+
+/// A netdev as workers see it: immutable; every change publishes a new one.
+struct NetdevView {
+    NetdevId id;
+    NetdevKind kind = NetdevKind::kPort;
+    NetnsId netns;
+    NetdevId loopback;  // `lo` of its netns, on whose book originated packets go
+
+    bool up = false;         // administratively, its parent too
+    bool forwarding = true;  // of what comes in here
+    bool route_localnet = false;
+    bool bc_forwarding = false;
+    bool forward_class_e = true;
+    bool has_ipv4 = false;  // an address of the family: without one its packets are not taken
+    bool has_ipv6 = false;
+
+    std::uint16_t port = 0;     // ethdev
+    std::uint16_t vlan_id = 0;  // 0: untagged
+    std::uint16_t mtu = 1500;
+    net::MacAddr mac;
+
+    const Ipv4Lpm* fib4 = nullptr;  // the table that its packets are looked up in
+    const Ipv6Lpm* fib6 = nullptr;
+    std::shared_ptr<const LocalAddresses> local;
+
+    struct Address4 {
+        net::Ipv4Addr address;
+        std::uint8_t length;
+    };
+    std::vector<Address4> addresses4;  // in the order they were added; the first is the primary one
+    struct Address6 {
+        net::Ipv6Addr address;
+        std::uint8_t length;
+    };
+    std::vector<Address6> addresses6;  // without the link-local one
+    net::Ipv6Addr link_local;
+
+    /// Of a port: sub-interface by VLAN id, kBlackholeNetdev where there is none. Null: no VLANs.
+    std::unique_ptr<std::array<NetdevId, 4096>> vlans;
+
+    /// Own address to talk to `peer` with: one whose subnet holds the peer, else the first.
+    /// Null when there is none of the family.
+    const net::Ipv4Addr* source_for(const net::Ipv4Addr& peer) const noexcept;
+    /// The same; link-local for a link-local peer and where there is no other.
+    const net::Ipv6Addr* source_for(const net::Ipv6Addr& peer) const noexcept;
+    /// A directed broadcast address of this netdev?
+    bool is_broadcast(const net::Ipv4Addr& a) const noexcept;
+    /// Is `a` on the link, by the prefixes of its addresses?
+    bool on_link(const net::Ipv4Addr& a) const noexcept;
+    bool on_link(const net::Ipv6Addr& a) const noexcept;
+    /// Its own address (IPv6: link-local included)?
+    bool owns(const net::Ipv4Addr& a) const noexcept;
+    bool owns(const net::Ipv6Addr& a) const noexcept;
+    /// Listens to the group `a`: all nodes, all routers, or solicited-node of an own address.
+    bool in_group(const net::Ipv6Addr& a) const noexcept;
+};
+
+}  // namespace sluice::fib

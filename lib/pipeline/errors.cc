@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <rte_mbuf.h>
+
+#include "dpdk/mbuf.h"
+#include "fib/netdev_view.h"
+#include "net/icmp.h"
+#include "net/wire.h"
+#include "pipeline/stages.h"
+
+namespace sluice::pipeline {
+
+namespace {
+
+// A buffer for an error about `p`, or null: over the limit, or no mbuf. Counts what is not sent.
+rte_mbuf* buffer_for_error(Context& c, const Packet& p) noexcept {
+    const bool allowed =
+        c.icmp_limit.allow(p.in->id,
+                           c.now_ns,
+                           c.shared.icmp_error_rate.load(std::memory_order_relaxed),
+                           c.shared.icmp_error_burst.load(std::memory_order_relaxed));
+    rte_mbuf* m = allowed ? rte_pktmbuf_alloc(c.pool) : nullptr;
+    stats::NetdevCounters& counters = c.stats.netdev(p.in->id);
+    stats::bump(m != nullptr ? counters.icmp_errors_sent : counters.icmp_errors_suppressed);
+    return m;
+}
+
+std::span<std::uint8_t> room(rte_mbuf& m) noexcept {
+    return {rte_pktmbuf_mtod(&m, std::uint8_t*), rte_pktmbuf_tailroom(&m)};
+}
+
+void set_length(rte_mbuf& m, std::size_t bytes) noexcept {
+    m.data_len = static_cast<std::uint16_t>(bytes);
+    m.pkt_len = static_cast<std::uint32_t>(bytes);
+}
+
+}  // namespace
+
+void ip4_error(Context& c, const Packet& p, const net::IcmpError& error) noexcept {
+    if (p.is(Packet::kOriginated)) {
+        return;
+    }
+    const net::Ipv4Header& ip = p.ip4();
+    const net::Ipv4Addr* source = p.in->source_for(ip.source);
+    if (source == nullptr) {
+        source = p.in->local->any4();
+    }
+    if (source == nullptr ||
+        !net::may_send_icmp_error(p.l3_span(), p.is(Packet::kLinkGroup), error) ||
+        p.in->is_broadcast(ip.source) || p.in->is_broadcast(ip.destination)) {
+        return;
+    }
+    rte_mbuf* m = buffer_for_error(c, p);
+    if (m == nullptr) {
+        return;
+    }
+    std::array<std::uint8_t, net::kIcmpErrorMax> storage;  // filled as far as used
+    const auto quoted = dpdk::copy_to_linear(
+        *p.m,
+        p.l2_bytes,
+        std::span(storage).first(std::min<std::size_t>(storage.size(), ip.total_length.host())));
+    set_length(*m, net::write_icmp_error(room(*m), error, *source, c.ipv4_id++, quoted));
+    ip4_originate(c, m, *p.in);
+}
+
+void ip6_error(Context& c, const Packet& p, const net::IcmpError& error) noexcept {
+    if (p.is(Packet::kOriginated)) {
+        return;
+    }
+    const net::Ipv6Header& ip = p.ip6();
+    // RFC 4443 2.2: an address of the router; never "::", also when the ingress has no global one.
+    const net::Ipv6Addr* source = p.in->source_for(ip.source);
+    if ((source == nullptr || source->is_link_local()) && !ip.source.is_link_local() &&
+        p.in->local->any6() != nullptr) {
+        source = p.in->local->any6();
+    }
+    if (source == nullptr ||
+        !net::may_send_icmp6_error(p.l3_span(), p.is(Packet::kLinkGroup), error)) {
+        return;
+    }
+    rte_mbuf* m = buffer_for_error(c, p);
+    if (m == nullptr) {
+        return;
+    }
+    std::array<std::uint8_t, net::kIcmp6ErrorMax> storage;  // filled as far as used
+    const auto quoted =
+        dpdk::copy_to_linear(*p.m,
+                             p.l2_bytes,
+                             std::span(storage).first(std::min<std::size_t>(
+                                 storage.size(), sizeof ip + ip.payload_length.host())));
+    set_length(*m, net::write_icmp6_error(room(*m), error, *source, quoted));
+    ip6_originate(c, m, *p.in);
+}
+
+}  // namespace sluice::pipeline

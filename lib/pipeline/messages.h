@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <boost/lockfree/spsc_queue.hpp>
+
+#include "base/id.h"
+#include "fib/neighbor_map.h"
+
+namespace sluice::pipeline {
+
+/// Worker to control.
+struct WorkerEvent {
+    enum class Kind : std::uint8_t {
+        kResolve,  // a packet waits for this neighbour; once per hold, until answered
+        kUsed,     // a packet was sent to it and its dst asks to be told (Dst::kReportUse)
+    };
+    Kind kind = Kind::kResolve;
+    fib::NeighborKeyWords key;
+};
+
+/// Control to worker.
+struct WorkerCommand {
+    enum class Kind : std::uint8_t {
+        kReady,      // look held packets for `key` up again and send them
+        kFailed,     // drop them with host / address unreachable
+        kTableFull,  // drop them: no room for another neighbour
+        kGone,       // drop them: the netdev went down or away
+    };
+    Kind kind = Kind::kReady;
+    fib::NeighborKeyWords key;
+};
+
+inline constexpr std::size_t kMessageQueueCapacity = 8192;
+using EventQueue =
+    boost::lockfree::spsc_queue<WorkerEvent, boost::lockfree::capacity<kMessageQueueCapacity>>;
+using CommandQueue =
+    boost::lockfree::spsc_queue<WorkerCommand, boost::lockfree::capacity<kMessageQueueCapacity>>;
+
+/// What a worker polls; immutable, replaced through RCU.
+struct RxQueue {
+    std::uint16_t port = 0;   // ethdev
+    std::uint16_t queue = 0;  // of the port
+    NetdevId netdev;          // of the port
+    int interrupt_fd = -1;    // readable while packets wait; -1: none
+};
+using RxQueueList = std::vector<RxQueue>;
+
+}  // namespace sluice::pipeline

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <rte_mbuf.h>
+
+#include "fib/shared.h"
+#include "net/icmp.h"
+#include "pipeline/context.h"
+
+/// The stages, in a packet's order. Each takes what the one before left; all run on the worker's
+/// thread, allocate nothing and log nothing.
+namespace sluice::pipeline {
+
+inline constexpr std::size_t kMaxBatch = 256;
+
+/// Packets of one family between classify and forward.
+template <class Addr>
+struct Batch {
+    std::size_t count = 0;
+    std::array<Packet, kMaxBatch> packets;
+    std::array<Addr, kMaxBatch> destinations;
+    std::array<fib::DstIndex, kMaxBatch> dsts;
+};
+using Batch4 = Batch<net::Ipv4Addr>;
+using Batch6 = Batch<net::Ipv6Addr>;
+
+/// Link layer (classify.cc): destination MAC, VLAN tag, EtherType; IP packets go to the batches,
+/// ARP to the control thread. `port`: the netdev of the port that the burst came from.
+void classify(Context& c,
+              const fib::NetdevView& port,
+              std::span<rte_mbuf* const> burst,
+              Batch4& ip4,
+              Batch6& ip6) noexcept;
+
+/// Header validation and martians (ip4_input.cc, ip6_input.cc). What is for this router whatever
+/// the table says (multicast, limited broadcast, link-local) is dealt with here; the rest stays in
+/// the batch, closed up, with its destination.
+void ip4_input(Context& c, Batch4& batch) noexcept;
+void ip6_input(Context& c, Batch6& batch) noexcept;
+
+/// Fills batch.dsts (lookup.cc).
+void ip4_lookup(Batch4& batch) noexcept;
+void ip6_lookup(Batch6& batch) noexcept;
+
+/// Acts on each packet's dst (ip4_forward.cc, ip6_forward.cc).
+void ip4_forward(Context& c, Batch4& batch) noexcept;
+void ip6_forward(Context& c, Batch6& batch) noexcept;
+
+// What leaves the straight path, one packet at a time.
+
+/// Rest of the way of one packet with its dst found.
+void ip4_act(Context& c, Packet& p, const fib::Dst& dst) noexcept;
+void ip6_act(Context& c, Packet& p, const fib::Dst& dst) noexcept;
+
+/// Looks one packet up and acts (originate.cc): of our own, or held before.
+void ip4_route(Context& c, Packet& p) noexcept;
+void ip6_route(Context& c, Packet& p) noexcept;
+
+/// To an address or group of this router (local4.cc, local6.cc).
+void ip4_local(Context& c, Packet& p) noexcept;
+void ip6_local(Context& c, Packet& p) noexcept;
+
+/// Sends an ICMP error about `p` where the RFCs and the rate limit let it; `p` stays the caller's.
+/// errors.cc
+void ip4_error(Context& c, const Packet& p, const net::IcmpError& error) noexcept;
+void ip6_error(Context& c, const Packet& p, const net::IcmpError& error) noexcept;
+
+/// Routes and sends a packet of our own (originate.cc): `m` begins with its IP header; `in` is the
+/// netdev that it answers on, whose table is asked and whose link a link-local address means.
+void ip4_originate(Context& c, rte_mbuf* m, const fib::NetdevView& in) noexcept;
+void ip6_originate(Context& c, rte_mbuf* m, const fib::NetdevView& in) noexcept;
+
+/// IPv4 with DF clear, longer than the path takes (fragment.cc): sends the fragments, frees `p.m`.
+void ip4_fragment(Context& c, Packet& p, const fib::Dst& dst) noexcept;
+
+/// Waits for a neighbour (resolve.cc).
+void hold(Context& c, Packet& p, const fib::NeighborKeyWords& key) noexcept;
+/// The answer: held packets go on, or are dropped.
+void release_held(Context& c, const WorkerCommand& command) noexcept;
+/// Against an answer that got lost; a few per call.
+void drop_overdue(Context& c) noexcept;
+/// Everything still held, at the end.
+void drop_all_held(Context& c) noexcept;
+/// Tells the control thread that `key` was used, not more than once in a while.
+void report_use(Context& c, const fib::NeighborKeyWords& key) noexcept;
+
+/// ARP and neighbour discovery, to the control thread (punt.cc).
+void punt(Context& c, Packet& p) noexcept;
+
+/// Stores the link-layer header and queues the packet for its port; the last step (output.cc).
+/// `l3_bytes`: IP length, what follows it is padding. `booked` false: a fragment after the first.
+void transmit(Context& c,
+              const Packet& p,
+              const fib::Dst& dst,
+              std::size_t l3_bytes,
+              bool booked = true) noexcept;
+
+/// Cuts `m` to `bytes` from the end; for chains too.
+void trim_to(rte_mbuf& m, std::size_t bytes) noexcept;
+
+}  // namespace sluice::pipeline
