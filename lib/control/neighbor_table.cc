@@ -37,7 +37,7 @@ std::string_view to_string(NeighborState state) noexcept {
 NeighborTable::NeighborTable(NeighborActions& actions, const NeighborSettings& settings)
     : actions_(actions), settings_(settings), random_(settings.seed) {}
 
-// --- what workers and the wire say -------------------------------------------------------------
+// --- what workers and the wire say ---
 
 Resolve NeighborTable::resolve(const NeighborKey& key, Time now) {
     Entry* entry = lookup(key);
@@ -150,7 +150,7 @@ Observed NeighborTable::revise(Entry& entry, const Observation& observation, Tim
     return Observed::kUpdated;
 }
 
-// --- what the configuration says -----------------------------------------------------------------
+// --- what the configuration says ---
 
 void NeighborTable::pin(const NeighborKey& key) {
     ++pins_[key];
@@ -219,8 +219,7 @@ void NeighborTable::flush(NetdevId netdev, bool keep_permanent) {
     }
 }
 
-// --- time
-// ------------------------------------------------------------------------------------------
+// --- time ---
 
 std::size_t NeighborTable::tick(Time now) {
     std::size_t ran = 0;
@@ -291,8 +290,7 @@ void NeighborTable::solicit(Entry& entry, Time now) {
     actions_.solicit(entry.key, unicast ? entry.mac : std::nullopt);
 }
 
-// --- entries
-// ---------------------------------------------------------------------------------------
+// --- entries ---
 
 NeighborTable::Entry* NeighborTable::lookup(const NeighborKey& key) noexcept {
     const auto it = entries_.find(key);

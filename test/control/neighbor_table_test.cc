@@ -149,7 +149,7 @@ protected:
     Time now = 1000h;
 };
 
-// --- RFC 4861 7.2.3, 7.2.5: what a message does, from every state --------------------------------
+// --- RFC 4861 7.2.3, 7.2.5: what a message does, from every state ---
 
 struct Case {
     const char* name;
@@ -409,8 +409,7 @@ TEST_F(NeighborTableTest, Rfc4861_7_2_5_RouterFlagFollowsAcceptedAdvertisementsO
     EXPECT_TRUE(table.find(kHost)->is_router);
 }
 
-// --- walks through the machine
-// ---------------------------------------------------------------------
+// --- walks through the machine ---
 
 TEST_F(NeighborTableTest, Rfc4861_7_2_2_NoAnswerToThreeSolicitationsFails) {
     EXPECT_EQ(table.resolve(kHost, now), Resolve::kStarted);
@@ -630,8 +629,7 @@ TEST_F(NeighborTableTest, PinOutlivesRemoval) {
     EXPECT_TRUE(table.find(kHost)->pinned);
 }
 
-// --- static entries, flaps
-// -------------------------------------------------------------------------
+// --- static entries, flaps ---
 
 TEST_F(NeighborTableTest, Check_136_StaticReplacesDynamicOfAnyState) {
     for (const NeighborState from : {kIncomplete, kFailed, kReachable, kStale, kDelay, kProbe}) {
@@ -692,8 +690,7 @@ TEST_F(NeighborTableTest, Check_148_StaticGroupOrZeroMacIsRefused) {
     EXPECT_EQ(actions.take(), Log{});
 }
 
-// --- limits
-// ------------------------------------------------------------------------------------------
+// --- limits ---
 
 class SmallNeighborTableTest : public NeighborTableTest {
 protected:
