@@ -19,6 +19,7 @@
 #include "dpdk/mbuf.h"
 #include "fib/netdev_view.h"
 #include "net/wire.h"
+#include "pipeline/burst.h"
 #include "pipeline/context.h"
 #include "pipeline/idle.h"
 #include "pipeline/stage_timer.h"
@@ -48,8 +49,7 @@ struct Worker::Impl {
     dpdk::MbufRing punted;
     dpdk::MbufRing inject;
     Context context;
-    Batch4 ip4;
-    Batch6 ip6;
+    BurstStorage storage;
     std::atomic<const RxQueueList*> queues{nullptr};
     std::atomic<bool> stopping{false};
     std::uint64_t ns_per_tsc_q32;
@@ -82,10 +82,8 @@ struct Worker::Impl {
         __extension__ using Wide = unsigned __int128;
         context.now_ns = static_cast<std::uint64_t>((Wide{rte_rdtsc()} * ns_per_tsc_q32) >> 32U);
     }
-    void process(const fib::NetdevView& port,
-                 std::span<rte_mbuf* const> burst,
-                 StageTimer timer) noexcept;
     std::size_t receive(const RxQueueList& list) noexcept;
+    void drop_of_nobody(std::span<rte_mbuf*> burst) noexcept;
     std::size_t transmit_injected() noexcept;
     std::size_t obey() noexcept;
     void housekeeping() noexcept;
@@ -93,30 +91,13 @@ struct Worker::Impl {
     void finish() noexcept;
 };
 
-void Worker::Impl::process(const fib::NetdevView& port,
-                           std::span<rte_mbuf* const> burst,
-                           StageTimer timer) noexcept {
-    classify(context, port, burst, ip4, ip6);
-    timer.stage_done(stats::Stage::kClassify);
-    if (ip4.count != 0) {
-        ip4_input(context, ip4);
-        timer.stage_done(stats::Stage::kInput);
-        ip4_lookup(ip4);
-        timer.stage_done(stats::Stage::kLookup);
-        ip4_forward(context, ip4);
-        timer.stage_done(stats::Stage::kForward);
+void Worker::Impl::drop_of_nobody(std::span<rte_mbuf*> burst) noexcept {
+    stats::bump(block.netdev(kBlackholeNetdev).rx_packets, burst.size());
+    for (rte_mbuf* m : burst) {
+        stats::bump(block.netdev(kBlackholeNetdev).rx_bytes, m->pkt_len);
+        block.drop(kBlackholeNetdev, DropReason::kNetdevGone, 0);
+        rte_pktmbuf_free(m);
     }
-    if (ip6.count != 0) {
-        ip6_input(context, ip6);
-        timer.stage_done(stats::Stage::kInput);
-        ip6_lookup(ip6);
-        timer.stage_done(stats::Stage::kLookup);
-        ip6_forward(context, ip6);
-        timer.stage_done(stats::Stage::kForward);
-    }
-    // Before the next queue's packets displace these from the cache.
-    context.transmit.flush();
-    timer.stage_done(stats::Stage::kTransmit);
 }
 
 std::size_t Worker::Impl::receive(const RxQueueList& list) noexcept {
@@ -135,10 +116,10 @@ std::size_t Worker::Impl::receive(const RxQueueList& list) noexcept {
         timer.count(count);
         const fib::NetdevView* port = shared.netdev(queue.netdev);
         if (port != nullptr) [[likely]] {
-            process(*port, {burst.data(), count}, timer);
+            process_burst(context, storage, *port, {burst.data(), count}, timer);
         } else {
-            // Between the view's end and the queue list's: nobody's book any more.
-            rte_pktmbuf_free_bulk(burst.data(), count);
+            // Between the view's end and the queue list's.
+            drop_of_nobody({burst.data(), count});
         }
     }
     return total;
