@@ -64,7 +64,8 @@ void resolve(Dst& dst, const net::MacAddr& mac) noexcept {
     std::memcpy(&word, dst.rewrite.data(), sizeof word);
     std::memcpy(&word, mac.bytes.data(), mac.bytes.size());
     first_word(dst).store(word, std::memory_order_relaxed);
-    dst.state.store(Dst::kResolved, std::memory_order_release);
+    const std::uint32_t state = dst.state.load(std::memory_order_relaxed);
+    dst.state.store(state | Dst::kResolved, std::memory_order_release);
 }
 
 void unresolve(Dst& dst) noexcept {

@@ -110,7 +110,7 @@ private:
 };
 
 /// Control thread. Stores `mac` as the destination of `dst`'s rewrite, then marks it resolved:
-/// a worker that sees kResolved sees the MAC.
+/// a worker that sees kResolved sees the MAC. Leaves kReportUse as it is.
 void resolve(Dst& dst, const net::MacAddr& mac) noexcept;
 void unresolve(Dst& dst) noexcept;
 void set_report_use(Dst& dst, bool on) noexcept;
