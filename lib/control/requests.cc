@@ -103,6 +103,7 @@ struct Request {
     std::string object;
     std::string command;
     std::string netns = "default";
+    bool if_ok = false;
     json args = json::object();
 };
 
@@ -133,6 +134,13 @@ Result<Request> read(json message, json& id) {
                                   : key == "netns"   ? &request.netns
                                                      : nullptr;
         if (key == "id") {
+            continue;
+        }
+        if (key == "if_ok") {
+            if (!value.is_boolean()) {
+                return fail(ErrorCode::kInvalid, "if_ok must be true or false");
+            }
+            request.if_ok = value.get<bool>();
             continue;
         }
         if (into == nullptr) {
@@ -224,7 +232,7 @@ Result<void> check_args(const Command& command, const json& args) {
     return {};
 }
 
-Result<Body> run(std::string_view line, json& id, Context& context) {
+Result<Body> run(std::string_view line, bool after_failure, json& id, Context& context) {
     auto message = parse(line);
     if (!message) {
         return std::unexpected(std::move(message.error()));
@@ -232,6 +240,9 @@ Result<Body> run(std::string_view line, json& id, Context& context) {
     const auto request = read(*std::move(message), id);
     if (!request) {
         return std::unexpected(request.error());
+    }
+    if (request->if_ok && after_failure) {
+        return fail(ErrorCode::kInvalid, "skipped: the request before it failed");
     }
     const auto command = find_command(*request);
     if (!command) {
@@ -279,18 +290,20 @@ Reply reply_of(const json& id, Body body) {
 Requests::Requests(Controller& controller, Identity identity)
     : controller_(controller), identity_(std::move(identity)) {}
 
-Reply Requests::handle(std::string_view line) {
+Reply Requests::handle(std::string_view line, bool after_failure) {
     json id;
     try {
         Context context{controller_, identity_};
-        auto body = run(line, id, context);
+        auto body = run(line, after_failure, id, context);
         if (body) {
             return reply_of(id, *std::move(body));
         }
-        return {.text = error_line(id, body.error()), .more = {}};
+        return {.text = error_line(id, body.error()), .more = {}, .failed = true};
     } catch (const std::exception& exception) {
         // Out of memory, most likely; the daemon goes on without this request.
-        return {.text = error_line(id, {ErrorCode::kInternal, exception.what()}), .more = {}};
+        return {.text = error_line(id, {ErrorCode::kInternal, exception.what()}),
+                .more = {},
+                .failed = true};
     }
 }
 

@@ -23,7 +23,7 @@ class Requests {
 public:
     Requests(Controller& controller, Identity identity);
 
-    Reply handle(std::string_view line);
+    Reply handle(std::string_view line, bool after_failure);
     /// The answer to what the server itself turns down.
     static std::string refusal(const Error& error);
 

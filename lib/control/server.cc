@@ -193,7 +193,8 @@ private:
             refuse_line(refusal);
             return;
         }
-        Reply reply = handler(line);
+        Reply reply = handler(line, after_failure_);
+        after_failure_ = reply.failed;
         out_ += reply.text;
         more_ = std::move(reply.more);
         if (!more_) {
@@ -202,6 +203,7 @@ private:
     }
 
     void refuse_line(Refusal& refusal) {
+        after_failure_ = true;
         out_ += refusal(Error{ErrorCode::kLimit,
                               fmt::format("request longer than {} bytes", limits_.line_bytes)});
         out_ += '\n';
@@ -231,6 +233,7 @@ private:
     std::size_t sent_ = 0;
     std::move_only_function<bool(std::string&)> more_;
     std::uint32_t waits_for_ = 0;
+    bool after_failure_ = false;
     bool skipping_ = false;
     bool at_end_ = false;
     bool failed_ = false;

@@ -36,6 +36,7 @@ private:
 struct Reply {
     std::string text;
     std::move_only_function<bool(std::string& out)> more;  // may be empty: `text` is everything
+    bool failed = false;                                   // the client is told of an error
 };
 
 /// Serves lines over a UNIX socket (see protocol.md, Transport), never blocking: it lives inside
@@ -48,7 +49,8 @@ public:
         std::size_t connections = 64;
         std::chrono::microseconds slice{1000};  // work in one run_once()
     };
-    using Handler = std::move_only_function<Reply(std::string_view line)>;
+    /// `after_failure`: the line before it on this connection failed.
+    using Handler = std::move_only_function<Reply(std::string_view line, bool after_failure)>;
     /// The answer to a line that is too long or a connection too many.
     using Refusal = std::move_only_function<std::string(const Error& error)>;
 
