@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <iterator>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "config/config.h"
+#include "config/spelling.h"
 
 namespace sluice::config {
 namespace {
@@ -27,6 +29,15 @@ std::string quoted(std::string_view text) {
         }
     }
     return result + '"';
+}
+
+/// In quotes only where other YAML readers would not see a string.
+std::string name_of(std::string_view text) {
+    const bool letter =
+        !text.empty() && std::isalpha(static_cast<unsigned char>(text.front())) != 0;
+    const bool special =
+        boolean_of_other_yaml(text) || text == "null" || text == "Null" || text == "NULL";
+    return letter && !special && is_name(text) ? std::string{text} : quoted(text);
 }
 
 template <class Range, class Fn>
@@ -59,7 +70,7 @@ private:
 
     void instance(const Config& c) {
         line("version: 1");
-        line("instance: {}", quoted(c.instance));
+        line("instance: {}", name_of(c.instance));
         line("dpdk:");
         line("  lcores: [{}]", fmt::join(c.dpdk.lcores, ", "));
         line("  hugepages: {}", c.dpdk.hugepages);
@@ -83,7 +94,7 @@ private:
     void netns(const Netns& n) {
         line("ports:{}", n.ports.empty() ? " {}" : "");
         for (const auto& [name, port] : n.ports) {
-            line("  {}:", quoted(name));
+            line("  {}:", name_of(name));
             line("    device: {}", quoted(port.device));
             if (port.rx_queues) {
                 line("    rx-queues: {}", *port.rx_queues);
@@ -92,8 +103,8 @@ private:
         }
         line("vlans:{}", n.vlans.empty() ? " {}" : "");
         for (const auto& [name, vlan] : n.vlans) {
-            line("  {}:", quoted(name));
-            line("    link: {}", quoted(vlan.link));
+            line("  {}:", name_of(name));
+            line("    link: {}", name_of(vlan.link));
             line("    id: {}", vlan.id);
             netdev(vlan.settings, vlan.addresses);
         }
@@ -105,7 +116,7 @@ private:
         for (const Neighbor& v : n.neighbors) {
             line("  - {{to: {}, dev: {}, lladdr: {}}}",
                  quoted(v.to.to_string()),
-                 quoted(v.dev),
+                 name_of(v.dev),
                  quoted(v.lladdr.to_string()));
         }
     }
@@ -141,7 +152,7 @@ private:
             fmt::format_to(out, ", via: {}", quoted(r.via->to_string()));
         }
         if (!r.dev.empty()) {
-            fmt::format_to(out, ", dev: {}", quoted(r.dev));
+            fmt::format_to(out, ", dev: {}", name_of(r.dev));
         }
         if (r.on_link) {
             rest += ", on-link: true";

@@ -2,8 +2,11 @@
 #include "config/guard.h"
 
 #include <cstdint>
+#include <utility>
 
 #include <fmt/format.h>
+
+#include "config/simple_item.h"
 
 namespace sluice::config {
 namespace {
@@ -34,17 +37,23 @@ std::size_t utf8_length(std::string_view text) {
 /// end.
 class Scan {
 public:
-    explicit Scan(std::string_view text) : text_(text) {}
+    using OnItem = std::function<bool(std::string_view list, const Node& item)>;
 
-    std::optional<Finding> run() {
+    Scan(std::string_view text, const OnItem& on_item) : text_(text), on_item_(on_item) {}
+
+    Screened run() {
         if (text_.size() > kMaxTextBytes) {
-            return Finding{{}, fmt::format("larger than {} MB", kMaxTextBytes >> 20U)};
+            return {Finding{{}, fmt::format("larger than {} MB", kMaxTextBytes >> 20U)}, {}};
         }
         check_characters();
+        std::size_t good = 0;
         while (!finding_ && i_ < text_.size()) {
+            good = i_;
             block_line();
         }
-        return finding_;
+        good = finding_ ? good : text_.size();
+        rest_.append(text_, copied_, good - copied_);
+        return {std::move(finding_), std::move(rest_)};
     }
 
 private:
@@ -100,6 +109,16 @@ private:
 
     void block_line() {
         const std::size_t begin = i_;
+        if (cut_simple_item()) {
+            return;
+        }
+        if (i_ - cut_bytes_ > kMaxYamlBytes) {
+            refuse(i_,
+                   fmt::format("more than {} MB besides routes and neighbors in their plain "
+                               "form, '- {{to: ADDRESS, via: ADDRESS}}'",
+                               kMaxYamlBytes >> 20U));
+            return;
+        }
         only_plain_ = true;
         skip_spaces();
         if (i_ == begin && at(i_) == '%') {
@@ -108,14 +127,7 @@ private:
         }
         if (at_line_end() || at(i_) == '#') {
             skip_to_line_end();
-            blank_bytes_ += i_ - begin + 1;
-            if (blank_bytes_ > kMaxBlankBytes) {
-                refuse(begin,
-                       fmt::format("more than {} MB of comments and blank lines in one piece",
-                                   kMaxBlankBytes >> 20U));
-            }
         } else {
-            blank_bytes_ = 0;
             while (!finding_ && !at_line_end()) {
                 block_token();
             }
@@ -129,6 +141,52 @@ private:
         if (i_ < text_.size()) {
             newline();
         }
+    }
+
+    /// "routes:" with nothing behind it.
+    static std::string_view list_begun_by(std::string_view line) {
+        for (const std::string_view list : {"routes", "neighbors"}) {
+            if (line.starts_with(list) && line.substr(list.size()).starts_with(":")) {
+                const auto rest = line.find_first_not_of(" \r", list.size() + 1);
+                const bool remark =
+                    rest != std::string_view::npos && line[rest] == '#' && line[rest - 1] == ' ';
+                return rest == std::string_view::npos || remark ? list : std::string_view{};
+            }
+        }
+        return {};
+    }
+
+    /// True when the line that begins here, with those that belong to it, is dealt with.
+    bool cut_simple_item() {
+        const auto line = text_.substr(i_, text_.find('\n', i_) - i_);
+        const auto indent = line.find_first_not_of(' ');
+        if (indent == std::string_view::npos || line[indent] == '#' || line[indent] == '\r') {
+            return false;
+        }
+        const bool item = line[indent] == '-' && blank_at(i_ + indent + 1);
+        if (!item || list_.empty() || (list_indent_ && indent != *list_indent_)) {
+            if (!list_indent_ || indent <= *list_indent_) {
+                list_ = indent == 0 ? list_begun_by(line) : std::string_view{};
+                list_indent_.reset();
+            }
+            return false;
+        }
+        list_indent_ = indent;
+        const auto simple = parse_simple_item(text_, i_, line_);
+        if (!simple) {
+            return false;
+        }
+        rest_.append(text_, copied_, i_ - copied_);
+        rest_.append(simple->lines, '\n');
+        copied_ = simple->end;
+        cut_bytes_ += simple->end - i_;
+        i_ = line_start_ = simple->end;
+        line_ += simple->lines;
+        plain_lines_ = 0;
+        if (!on_item_(list_, simple->node)) {
+            refuse(i_, "reading stops here");
+        }
+        return true;
     }
 
     void block_token() {
@@ -261,10 +319,15 @@ private:
     }
 
     std::string_view text_;
+    const OnItem& on_item_;
+    std::string_view list_;  // whose items come now
+    std::optional<std::size_t> list_indent_;
+    std::string rest_;
+    std::size_t copied_ = 0;     // how far `rest_` has the text
+    std::size_t cut_bytes_ = 0;  // that `rest_` does not have
     std::size_t i_ = 0;
     std::size_t line_start_ = 0;
     std::uint32_t line_ = 1;
-    std::size_t blank_bytes_ = 0;
     std::size_t plain_lines_ = 0;
     bool only_plain_ = true;
     std::optional<Finding> finding_;
@@ -272,8 +335,9 @@ private:
 
 }  // namespace
 
-std::optional<Finding> find_hostile(std::string_view text) {
-    return Scan{text}.run();
+Screened screen(std::string_view text,
+                const std::function<bool(std::string_view list, const Node& item)>& on_item) {
+    return Scan{text, on_item}.run();
 }
 
 }  // namespace sluice::config

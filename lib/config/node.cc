@@ -257,19 +257,21 @@ Tree read_tree(std::string_view text, const TreeEvents& events) {
     if (text.starts_with(kByteOrderMark)) {
         text.remove_prefix(kByteOrderMark.size());
     }
-    if (auto finding = find_hostile(text)) {
-        events.on_error(finding->at, std::move(finding->what));
-        return {.root = {}, .complete = false};
+    auto screened = screen(text, [&](std::string_view list, const Node& item) {
+        return events.on_item({}, list, item);
+    });
+    if (screened.finding) {
+        events.on_error(screened.finding->at, std::move(screened.finding->what));
     }
-    ViewBuffer buffer{text};
+    ViewBuffer buffer{screened.rest};
     std::istream stream{&buffer};
-    TreeBuilder builder{text, events};
+    TreeBuilder builder{screened.rest, events};
     bool complete = false;
     try {
         YAML::Parser parser{stream};
         while (parser.HandleNextDocument(builder)) {
         }
-        complete = true;
+        complete = !screened.finding;
     } catch (const Stop&) {
         complete = false;
     } catch (const YAML::Exception& e) {

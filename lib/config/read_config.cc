@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "config/config.h"
@@ -259,6 +260,17 @@ void resolve_names(Reader& r, Config& config, std::string_view file_name) {
     }
 }
 
+/// Simple items come before all others of their list.
+template <class T>
+void sort_by_position(std::vector<T>& items) {
+    const auto earlier = [](const T& a, const T& b) {
+        return std::tie(a.at.line, a.at.column) < std::tie(b.at.line, b.at.column);
+    };
+    if (!std::is_sorted(items.begin(), items.end(), earlier)) {
+        std::sort(items.begin(), items.end(), earlier);
+    }
+}
+
 void resolve_vlans(Netns& netns) {
     for (auto& [name, vlan] : netns.vlans) {
         if (vlan.settings.mtu == 0) {
@@ -298,6 +310,8 @@ Outcome read(std::string_view text, std::string_view file_name) {
         r.netdevs_complete = false;
     }
     read_map(r, tree.root, "netns", kConfigFields, config);
+    sort_by_position(config.default_netns.routes);
+    sort_by_position(config.default_netns.neighbors);
     resolve_names(r, config, file_name);
     resolve_vlans(config.default_netns);
     for (auto& [name, netns] : config.netns) {
