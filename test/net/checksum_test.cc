@@ -69,9 +69,8 @@ TEST(Checksum, OnlyZerosSumToZero) {
     EXPECT_EQ(internet_checksum(Bytes(20, 0)).host(), 0xffff);
 }
 
-// Sums that other implementations computed: frames from RFC-abiding hosts.
+// RFC 8200 8.1, with the pseudo-header laid out byte by byte (frame P4).
 TEST(Checksum, PseudoHeaders) {
-    // P4: UDP over IPv6 with its checksum left zero: filled in, the whole must verify.
     auto p4 = test::from_hex(
         "02000000000102aa0000000286dd60000000000c1140fe80000000000000000000000000000220010db8000200"
         "00"
