@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <type_traits>
@@ -41,6 +42,9 @@ class HugeArray {
 public:
     HugeArray() = default;
     static Result<HugeArray> create(std::size_t count) {
+        if (count > SIZE_MAX / sizeof(T)) {
+            return fail(ErrorCode::kLimit, "no memory for a table of {} entries", count);
+        }
         auto memory = HugeMemory::create(count * sizeof(T));
         if (!memory) {
             return std::unexpected(std::move(memory.error()));

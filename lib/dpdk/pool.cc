@@ -31,8 +31,8 @@ Result<PktPool> PktPool::create(const std::string& name,
             name.c_str(), packets, cache_packets(packets), 0, data_room_bytes, on);
     };
     rte_mempool* pool = allocate(socket);
-    if (pool == nullptr && rte_errno == ENOMEM && socket != SOCKET_ID_ANY) {
-        // A worker far from its memory is slow, one without memory does not run.
+    if (pool == nullptr && rte_errno != EEXIST && socket != SOCKET_ID_ANY) {
+        // A worker far from its memory is slow, one without does not run.
         pool = allocate(SOCKET_ID_ANY);
     }
     if (pool != nullptr) {
@@ -42,6 +42,7 @@ Result<PktPool> PktPool::create(const std::string& name,
         case EEXIST:
             return fail(ErrorCode::kExists, "packet pool {}: there is one of that name", name);
         case ENOMEM:
+        case ENOBUFS:  // found room for the pool, not for its packets
             return fail(ErrorCode::kLimit,
                         "packet pool {}: no {} MB for {} packets of {} bytes; raise dpdk.memory-mb",
                         name,

@@ -382,7 +382,9 @@ Result<void> Port::start() {
         stop();
         return ok;
     }
-    rx_interrupts_ = rx_wakeup(0).has_value();
+    // Asked once: ethdev logs an error each time that a device has none.
+    rx_interrupts_ = rx_interrupts_wanted_;
+    rx_interrupts_ = rx_interrupts_wanted_ = rx_wakeup(0).has_value();
     return {};
 }
 

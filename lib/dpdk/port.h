@@ -18,7 +18,7 @@ struct PortOptions {
     std::string device;  // PCI address or devargs string
     /// The device's own when absent. For net_tap that is the kernel's end's, with the first byte
     /// changed.
-    std::optional<net::MacAddr> mac;
+    std::optional<net::MacAddr> mac = {};
     std::uint16_t mtu = 1500;
     std::uint16_t rx_queues = 1;
     std::uint16_t tx_queues = 1;  // one per thread that transmits

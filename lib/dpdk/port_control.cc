@@ -142,7 +142,7 @@ std::optional<int> Port::queue_fd(std::uint16_t queue) const noexcept {
 }
 
 std::optional<RxWakeup> Port::rx_wakeup(std::uint16_t queue) const noexcept {
-    const auto fd = rx_interrupts_wanted_ ? queue_fd(queue) : std::nullopt;
+    const auto fd = rx_interrupts_ ? queue_fd(queue) : std::nullopt;
     if (!fd) {
         return std::nullopt;
     }
