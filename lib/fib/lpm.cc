@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fib/lpm.h"
 
+#include <algorithm>
 #include <type_traits>
 #include <utility>
 
@@ -15,10 +16,13 @@ namespace {
 // Group numbers and the root must fit the payload, and word indices the 31 bits of a vector gather.
 constexpr std::size_t kMaxGroups = std::size_t{1} << 22U;
 
-/// More routes than this go into the trie. Chosen with test/bench/lpm_bench.cc; at most 64 KiB a
-/// table.
+/// More routes than this go into the trie. IPv4: what a table without 64 MiB can hold while a
+/// lookup stays under 20 cycles and the table under 64 KiB; the trie takes 2 cycles. IPv6: where
+/// the trie becomes the faster one. See test/bench/lpm_bench.cc.
 template <class Addr>
 constexpr std::size_t kMaxIntervalRoutes = 512;
+template <>
+constexpr std::size_t kMaxIntervalRoutes<net::Ipv6Addr> = 256;
 /// Back from the trie with this few, so that one route more or less does not change the form.
 template <class Addr>
 constexpr std::size_t kMinTrieRoutes = kMaxIntervalRoutes<Addr> / 4;
@@ -28,7 +32,7 @@ constexpr std::size_t kMinTrieRoutes = kMaxIntervalRoutes<Addr> / 4;
 /// One of the two, published together with its views so that a reader follows one pointer.
 template <class Addr>
 struct LpmForm {
-    explicit LpmForm(const RouteStore<Addr>& routes)
+    explicit LpmForm(const SortedRoutes<Addr>& routes)
         : intervals(std::in_place, routes), interval_view(intervals->view()) {}
     explicit LpmForm(std::unique_ptr<Trie<Addr>> built)
         : trie(std::move(built)), trie_view(trie->view()) {}
@@ -48,7 +52,7 @@ LpmTable<Addr>::LpmTable(const LpmOptions& options, Reclaimer& reclaimer)
     : options_(options),
       reclaimer_(&reclaimer),
       routes_(std::make_unique<RouteStore<Addr>>()),
-      form_(std::make_unique<LpmForm<Addr>>(*routes_)) {
+      form_(std::make_unique<LpmForm<Addr>>(sorted_)) {
     published_.store(form_.get(), std::memory_order_release);
 }
 
@@ -90,23 +94,40 @@ Result<void> LpmTable<Addr>::set(const Prefix& prefix, std::uint32_t value) {
                     routes_->size(),
                     prefix.to_string());
     }
-    if (form_->trie) {
-        if (auto done = form_->trie->set(prefix, value); !done) {
-            return done;
-        }
-        routes_->put(prefix, value);
-        return {};
+    if (small()) {
+        return set_small(prefix, value);
+    }
+    if (auto done = form_->trie->set(prefix, value); !done) {
+        return done;
     }
     routes_->put(prefix, value);
-    if (routes_->size() <= kMaxIntervalRoutes<Addr>) {
-        publish(std::make_unique<LpmForm<Addr>>(*routes_));
-        return {};
+    return {};
+}
+
+template <class Addr>
+bool LpmTable<Addr>::small() const noexcept {
+    return !form_->trie;
+}
+
+template <class Addr>
+Result<void> LpmTable<Addr>::set_small(const Prefix& prefix, std::uint32_t value) {
+    const auto at =
+        std::ranges::lower_bound(sorted_, prefix, {}, &std::pair<Prefix, std::uint32_t>::first);
+    if (at != sorted_.end() && at->first == prefix) {
+        at->second = value;
+    } else if (sorted_.size() < kMaxIntervalRoutes<Addr>) {
+        sorted_.insert(at, {prefix, value});
+    } else {
+        routes_->put(prefix, value);
+        auto grown = grow();
+        if (!grown) {
+            routes_->erase(prefix);
+        }
+        return grown;
     }
-    auto grown = grow();
-    if (!grown) {
-        routes_->erase(prefix);  // it was new: replacing does not make a table grow
-    }
-    return grown;
+    routes_->put(prefix, value);
+    publish(std::make_unique<LpmForm<Addr>>(sorted_));
+    return {};
 }
 
 /// From intervals to the trie.
@@ -124,8 +145,17 @@ Result<void> LpmTable<Addr>::grow() {
     });
     if (done) {
         publish(std::make_unique<LpmForm<Addr>>(std::move(trie)));
+        sorted_ = {};
     }
     return done;
+}
+
+template <class Addr>
+void LpmTable<Addr>::shrink() {
+    routes_->for_each(
+        [&](const Prefix& prefix, std::uint32_t value) { sorted_.emplace_back(prefix, value); });
+    std::ranges::sort(sorted_);
+    publish(std::make_unique<LpmForm<Addr>>(sorted_));
 }
 
 template <class Addr>
@@ -134,10 +164,14 @@ Result<void> LpmTable<Addr>::erase(const Prefix& prefix) {
         return fail(ErrorCode::kNotFound, "no route to {}", prefix.to_string());
     }
     routes_->erase(prefix);
-    if (form_->trie && routes_->size() >= kMinTrieRoutes<Addr>) {
-        form_->trie->erase(prefix, routes_->covering_leaf(prefix));
+    if (small()) {
+        sorted_.erase(std::ranges::lower_bound(
+            sorted_, prefix, {}, &std::pair<Prefix, std::uint32_t>::first));
+        publish(std::make_unique<LpmForm<Addr>>(sorted_));
+    } else if (routes_->size() < kMinTrieRoutes<Addr>) {
+        shrink();
     } else {
-        publish(std::make_unique<LpmForm<Addr>>(*routes_));
+        form_->trie->erase(prefix, routes_->covering_leaf(prefix));
     }
     return {};
 }
@@ -154,7 +188,8 @@ std::size_t LpmTable<Addr>::size() const noexcept {
 
 template <class Addr>
 std::size_t LpmTable<Addr>::memory_bytes() const noexcept {
-    return sizeof(*this) + sizeof(*routes_) + routes_->memory_bytes() + form_->memory_bytes();
+    return sizeof(*this) + sizeof(*routes_) + routes_->memory_bytes() +
+           sorted_.capacity() * sizeof(sorted_[0]) + form_->memory_bytes();
 }
 
 template <class Addr>

@@ -8,6 +8,8 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "base/reclaimer.h"
 #include "base/result.h"
@@ -89,13 +91,17 @@ public:
 
 private:
     LpmTable(const LpmOptions& options, Reclaimer& reclaimer);
+    bool small() const noexcept;  // the form is intervals
+    Result<void> set_small(const Prefix& prefix, std::uint32_t value);
     Result<void> grow();
+    void shrink();
     void publish(std::unique_ptr<LpmForm<Addr>> form);
 
     LpmOptions options_;
     Reclaimer* reclaimer_;
     std::unique_ptr<RouteStore<Addr>> routes_;
-    std::unique_ptr<LpmForm<Addr>> form_;  // what published_ points to
+    std::vector<std::pair<Prefix, std::uint32_t>> sorted_;  // the same, while the form is intervals
+    std::unique_ptr<LpmForm<Addr>> form_;                   // what published_ points to
     std::atomic<const LpmForm<Addr>*> published_{nullptr};
 };
 

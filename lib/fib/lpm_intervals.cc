@@ -52,37 +52,32 @@ IntervalArrays<Key> cut(std::span<const Range<Key>> ranges, std::uint32_t outsid
     }
     // A range that ends with the last address, and all around it, have nothing after them.
     close_before(std::numeric_limits<Key>::max());
-    return out;
-}
 
-template <class Addr>
-std::vector<std::pair<net::Prefix<Addr>, std::uint32_t>> sorted(const RouteStore<Addr>& routes) {
-    std::vector<std::pair<net::Prefix<Addr>, std::uint32_t>> out;
-    out.reserve(routes.size());
-    routes.for_each(
-        [&out](const net::Prefix<Addr>& prefix, std::uint32_t v) { out.emplace_back(prefix, v); });
-    std::ranges::sort(out);
+    out.count = static_cast<std::uint32_t>(out.starts.size());
+    const Intervals<Key> unpadded = out.view();
+    const std::size_t padded = std::size_t{unpadded.nodes()} * unpadded.node_keys();
+    out.starts.resize(padded, std::numeric_limits<Key>::max());
+    out.words.resize(padded, out.words.back());
     return out;
 }
 
 }  // namespace
 
-IntervalForm<net::Ipv4Addr>::IntervalForm(const RouteStore<net::Ipv4Addr>& routes) {
+IntervalForm<net::Ipv4Addr>::IntervalForm(const SortedRoutes<net::Ipv4Addr>& routes) {
     std::vector<Range<std::uint32_t>> ranges;
     ranges.reserve(routes.size());
-    for (const auto& [prefix, value] : sorted(routes)) {
+    for (const auto& [prefix, value] : routes) {
         const std::uint32_t first = prefix.address.host();
         ranges.push_back({first, first | low_ones<std::uint32_t>(32U - prefix.length), value});
     }
     first_ = cut<std::uint32_t>(ranges, 0);
 }
 
-IntervalForm<net::Ipv6Addr>::IntervalForm(const RouteStore<net::Ipv6Addr>& routes) {
+IntervalForm<net::Ipv6Addr>::IntervalForm(const SortedRoutes<net::Ipv6Addr>& routes) {
     using Key = std::uint64_t;
-    const auto all = sorted(routes);
     std::vector<Range<Key>> short_ranges;  // up to /64
     std::vector<Range<Key>> first_ranges;  // the same, and one for each /64 with longer ones in it
-    for (const auto& [prefix, value] : all) {
+    for (const auto& [prefix, value] : routes) {
         const Key high = key_of(prefix.address).high;
         if (prefix.length <= 64) {
             short_ranges.push_back({high, high | low_ones<Key>(64U - prefix.length), value});
@@ -97,12 +92,12 @@ IntervalForm<net::Ipv6Addr>::IntervalForm(const RouteStore<net::Ipv6Addr>& route
     first_ = cut<Key>(first_ranges, 0);
 
     const IntervalArrays<Key> around = cut<Key>(short_ranges, 0);
-    auto at = all.begin();
+    auto at = routes.begin();
     for (IntervalArrays<Key>& nested : nested_) {
-        at = std::find_if(at, all.end(), [](const auto& r) { return r.first.length > 64; });
+        at = std::find_if(at, routes.end(), [](const auto& r) { return r.first.length > 64; });
         const Key high = key_of(at->first.address).high;
         std::vector<Range<Key>> ranges;
-        for (; at != all.end() && key_of(at->first.address).high == high; ++at) {
+        for (; at != routes.end() && key_of(at->first.address).high == high; ++at) {
             const Key low = key_of(at->first.address).low;
             ranges.push_back({low, low | low_ones<Key>(128U - at->first.length), at->second});
         }

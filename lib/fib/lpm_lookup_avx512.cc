@@ -4,6 +4,7 @@
 #if defined(__x86_64__)
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -22,10 +23,6 @@ namespace sluice::fib::avx512 {
 namespace {
 
 constexpr std::size_t kLanes = 16;
-// Starts that two registers hold, so that the search needs no memory.
-constexpr std::uint32_t kInRegisters4 = 32;
-constexpr std::uint32_t kInRegisters6 = 16;
-
 constexpr int kGroupWord = static_cast<int>(make_word(kGroupTag, 0));
 constexpr int kTailWord = static_cast<int>(make_word(kTailTag, 0));
 
@@ -89,98 +86,132 @@ SLUICE_AVX512 inline __m512i shifted(const Pair& halves, unsigned bits) noexcept
                 _mm512_cvtepi64_epi32(_mm512_srli_epi64(halves.b, bits)));
 }
 
-/// The binary search of Intervals::find() for 16 keys at once.
-SLUICE_AVX512 inline __m512i find4(const Intervals<std::uint32_t>& in, __m512i key) noexcept {
-    __m512i at = _mm512_setzero_si512();
-    for (std::uint32_t left = in.count; left > 1;) {
-        const std::uint32_t half = left / 2;
-        const __m512i probe = _mm512_add_epi32(at, _mm512_set1_epi32(static_cast<int>(half)));
-        const __m512i start = _mm512_i32gather_epi32(probe, in.starts, 4);
-        at = _mm512_mask_mov_epi32(at, _mm512_cmple_epu32_mask(start, key), probe);
-        left -= half;
-    }
-    return _mm512_i32gather_epi32(at, in.words, 4);
-}
+// Searching intervals: up to 32 starts lie in registers, where a binary search needs no memory. If
+// there are more, those are the first starts of nodes, and all of a node is compared with one
+// address at once. A binary search by gathers is 5 to 10 times slower: each step waits for the one
+// before.
 
-/// All starts in registers. What pads them is found only by the last address of all.
-struct Table4 {
+constexpr std::uint32_t kTops = 32;
+
+/// What pads a top is found only for the last address of all.
+struct Top4 {
     __m512i starts[2];
-    __m512i words[2];
     std::uint32_t size;
 };
 
-SLUICE_AVX512 inline Table4 load_table(const Intervals<std::uint32_t>& in) noexcept {
-    Table4 table{};
-    table.size = in.count <= kInRegisters4 / 2 ? kInRegisters4 / 2 : kInRegisters4;
-    const __m512i last = _mm512_set1_epi32(static_cast<int>(in.words[in.count - 1]));
+SLUICE_AVX512 inline Top4 load_top(const Intervals<std::uint32_t>& in) noexcept {
+    const std::uint32_t nodes = in.nodes();
+    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const auto step = static_cast<int>(in.node_keys());
+    Top4 top{};
     for (std::uint32_t i = 0; i < 2; ++i) {
-        const std::uint32_t from = i * kLanes;
-        const __mmask16 lanes = first_lanes(in.count > from ? std::min(in.count - from, 16U) : 0);
-        table.starts[i] =
-            _mm512_mask_loadu_epi32(_mm512_set1_epi32(-1), lanes, in.starts + (lanes ? from : 0));
-        table.words[i] = _mm512_mask_loadu_epi32(last, lanes, in.words + (lanes ? from : 0));
+        const __mmask16 lanes =
+            first_lanes(std::clamp<std::uint32_t>(nodes, 16 * i, 16 * i + 16) - 16 * i);
+        const __m512i at =
+            _mm512_mullo_epi32(_mm512_add_epi32(lane, _mm512_set1_epi32(static_cast<int>(16 * i))),
+                               _mm512_set1_epi32(step));
+        top.starts[i] = _mm512_mask_i32gather_epi32(_mm512_set1_epi32(-1), lanes, at, in.starts, 4);
     }
-    return table;
+    top.size = nodes <= kTops / 2 ? kTops / 2 : kTops;
+    return top;
 }
 
-SLUICE_AVX512 inline __m512i find4(const Table4& table, __m512i key) noexcept {
+SLUICE_AVX512 inline __m512i position(const Top4& top, __m512i key) noexcept {
     __m512i at = _mm512_setzero_si512();
-    for (std::uint32_t half = table.size / 2; half > 0; half /= 2) {
+    for (std::uint32_t half = top.size / 2; half > 0; half /= 2) {
         const __m512i probe = _mm512_or_si512(at, _mm512_set1_epi32(static_cast<int>(half)));
-        const __m512i start = _mm512_permutex2var_epi32(table.starts[0], probe, table.starts[1]);
+        const __m512i start = _mm512_permutex2var_epi32(top.starts[0], probe, top.starts[1]);
         at = _mm512_mask_mov_epi32(at, _mm512_cmple_epu32_mask(start, key), probe);
     }
-    return _mm512_permutex2var_epi32(table.words[0], at, table.words[1]);
-}
-
-SLUICE_AVX512 inline __m512i positions6(const Intervals<std::uint64_t>& in, __m512i key) noexcept {
-    __m512i at = _mm512_setzero_si512();
-    for (std::uint32_t left = in.count; left > 1;) {
-        const std::uint32_t half = left / 2;
-        const __m512i probe = _mm512_add_epi64(at, _mm512_set1_epi64(half));
-        const __m512i start = _mm512_i64gather_epi64(probe, in.starts, 8);
-        at = _mm512_mask_mov_epi64(at, _mm512_cmple_epu64_mask(start, key), probe);
-        left -= half;
-    }
     return at;
 }
 
-SLUICE_AVX512 inline __m512i find6(const Intervals<std::uint64_t>& in, const Pair& keys) noexcept {
-    const __m512i at = join(_mm512_cvtepi64_epi32(positions6(in, keys.a)),
-                            _mm512_cvtepi64_epi32(positions6(in, keys.b)));
-    return _mm512_i32gather_epi32(at, in.words, 4);
-}
-
-struct Table6 {
-    __m512i starts[2];
-    __m512i words;
+struct Top6 {
+    __m512i starts[4];
+    std::uint32_t size;
 };
 
-SLUICE_AVX512 inline Table6 load_table(const Intervals<std::uint64_t>& in) noexcept {
-    Table6 table{};
-    const __m512i last = _mm512_set1_epi32(static_cast<int>(in.words[in.count - 1]));
-    const __mmask16 lanes = first_lanes(in.count);
-    table.starts[0] = _mm512_mask_loadu_epi64(_mm512_set1_epi64(-1), low_half(lanes), in.starts);
-    table.starts[1] = _mm512_mask_loadu_epi64(
-        _mm512_set1_epi64(-1), high_half(lanes), in.starts + (in.count > 8 ? 8 : 0));
-    table.words = _mm512_mask_loadu_epi32(last, lanes, in.words);
-    return table;
+SLUICE_AVX512 inline Top6 load_top(const Intervals<std::uint64_t>& in) noexcept {
+    const std::uint32_t nodes = in.nodes();
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    const auto step = static_cast<int>(in.node_keys());
+    Top6 top{};
+    for (std::uint32_t i = 0; i < 4; ++i) {
+        const auto lanes = static_cast<__mmask8>(
+            first_lanes(std::clamp<std::uint32_t>(nodes, 8 * i, 8 * i + 8) - 8 * i));
+        const __m256i at =
+            _mm256_mullo_epi32(_mm256_add_epi32(lane, _mm256_set1_epi32(static_cast<int>(8 * i))),
+                               _mm256_set1_epi32(step));
+        top.starts[i] = _mm512_mask_i32gather_epi64(_mm512_set1_epi64(-1), lanes, at, in.starts, 8);
+    }
+    top.size = nodes <= kTops / 2 ? kTops / 2 : kTops;
+    return top;
 }
 
-SLUICE_AVX512 inline __m512i positions6(const Table6& table, __m512i key) noexcept {
+SLUICE_AVX512 inline __m512i position(const Top6& top, __m512i key) noexcept {
     __m512i at = _mm512_setzero_si512();
-    for (std::uint32_t half = kInRegisters6 / 2; half > 0; half /= 2) {
+    __mmask8 upper =
+        0;  // in the second sixteen, whose registers a permutation cannot reach as well
+    if (top.size == kTops) {
+        const __m512i middle = _mm512_broadcastq_epi64(_mm512_castsi512_si128(top.starts[2]));
+        upper = _mm512_cmple_epu64_mask(middle, key);
+    }
+    for (std::uint32_t half = kTops / 4; half > 0; half /= 2) {
         const __m512i probe = _mm512_or_si512(at, _mm512_set1_epi64(half));
-        const __m512i start = _mm512_permutex2var_epi64(table.starts[0], probe, table.starts[1]);
+        __m512i start = _mm512_permutex2var_epi64(top.starts[0], probe, top.starts[1]);
+        if (top.size == kTops) {
+            start = _mm512_mask_mov_epi64(
+                start, upper, _mm512_permutex2var_epi64(top.starts[2], probe, top.starts[3]));
+        }
         at = _mm512_mask_mov_epi64(at, _mm512_cmple_epu64_mask(start, key), probe);
     }
-    return at;
+    return _mm512_mask_or_epi64(at, upper, at, _mm512_set1_epi64(kTops / 2));
 }
 
-SLUICE_AVX512 inline __m512i find6(const Table6& table, const Pair& keys) noexcept {
-    const __m512i at = join(_mm512_cvtepi64_epi32(positions6(table, keys.a)),
-                            _mm512_cvtepi64_epi32(positions6(table, keys.b)));
-    return _mm512_permutexvar_epi32(at, table.words);
+SLUICE_AVX512 inline __m512i position(const Top6& top, const Pair& keys) noexcept {
+    return join(_mm512_cvtepi64_epi32(position(top, keys.a)),
+                _mm512_cvtepi64_epi32(position(top, keys.b)));
+}
+
+SLUICE_AVX512 inline std::uint32_t find_in_node(const Intervals<std::uint32_t>& in,
+                                                std::uint32_t keys,
+                                                std::uint32_t node,
+                                                std::uint32_t key) noexcept {
+    const std::uint32_t* starts = in.starts + node * keys;
+    const __m512i wanted = _mm512_set1_epi32(static_cast<int>(key));
+    int reached = 0;
+    for (std::uint32_t i = 0; i < keys; i += 16) {
+        reached += std::popcount(_mm512_cmple_epu32_mask(_mm512_loadu_si512(starts + i), wanted));
+    }
+    return in.words[node * keys + static_cast<std::uint32_t>(reached) - 1];
+}
+
+SLUICE_AVX512 inline std::uint32_t find_in_node(const Intervals<std::uint64_t>& in,
+                                                std::uint32_t keys,
+                                                std::uint32_t node,
+                                                std::uint64_t key) noexcept {
+    const std::uint64_t* starts = in.starts + node * keys;
+    const __m512i wanted = _mm512_set1_epi64(static_cast<long long>(key));
+    int reached = 0;
+    for (std::uint32_t i = 0; i < keys; i += 8) {
+        reached += std::popcount(_mm512_cmple_epu64_mask(_mm512_loadu_si512(starts + i), wanted));
+    }
+    return in.words[node * keys + static_cast<std::uint32_t>(reached) - 1];
+}
+
+/// The words for up to 16 addresses whose places in the top are `at`.
+template <class Addr, class Key>
+SLUICE_AVX512 inline void find_all(Intervals<Key> in,  // a copy, which `out` cannot alias
+                                   __m512i at,
+                                   std::span<const Addr> addresses,
+                                   std::uint32_t* out) noexcept {
+    const std::uint32_t keys = in.node_keys();
+    alignas(64) std::uint32_t nodes[kLanes];
+    const __m512i last = _mm512_set1_epi32(static_cast<int>(in.nodes() - 1));
+    _mm512_store_si512(nodes, _mm512_min_epu32(at, last));
+    for (std::size_t lane = 0; lane < addresses.size(); ++lane) {
+        out[lane] = find_in_node(in, keys, nodes[lane], first_key(addresses[lane]));
+    }
 }
 
 /// For eight lanes: which tails hold their address.
@@ -233,17 +264,20 @@ bool supported() noexcept {
 SLUICE_AVX512 void intervals4(const IntervalView<net::Ipv4Addr>& view,
                               std::span<const net::Ipv4Addr> addresses,
                               std::uint32_t* out) noexcept {
-    if (view.first.count <= kInRegisters4) {
-        const Table4 table = load_table(view.first);
-        for (std::size_t i = 0; i < addresses.size(); i += kLanes) {
-            const __mmask16 lanes = first_lanes(std::min(addresses.size() - i, kLanes));
-            store_values(out + i, lanes, find4(table, load4(addresses.data() + i, lanes)));
-        }
-        return;
-    }
+    const Intervals<std::uint32_t>& in = view.first;
+    const Top4 top = load_top(in);
+    const bool all_in_top = in.node_keys() == 1;
     for (std::size_t i = 0; i < addresses.size(); i += kLanes) {
-        const __mmask16 lanes = first_lanes(std::min(addresses.size() - i, kLanes));
-        store_values(out + i, lanes, find4(view.first, load4(addresses.data() + i, lanes)));
+        const std::size_t count = std::min(addresses.size() - i, kLanes);
+        const __mmask16 lanes = first_lanes(count);
+        const __m512i at = position(top, load4(addresses.data() + i, lanes));
+        if (all_in_top) {
+            const __m512i last = _mm512_set1_epi32(static_cast<int>(in.count - 1));
+            store_values(
+                out + i, lanes, _mm512_i32gather_epi32(_mm512_min_epu32(at, last), in.words, 4));
+        } else {
+            find_all(in, at, addresses.subspan(i, count), out + i);
+        }
     }
 }
 
@@ -270,20 +304,27 @@ SLUICE_AVX512 void trie4(const TrieView<net::Ipv4Addr>& view,
 SLUICE_AVX512 void intervals6(const IntervalView<net::Ipv6Addr>& view,
                               std::span<const net::Ipv6Addr> addresses,
                               std::uint32_t* out) noexcept {
-    const bool in_registers = view.first.count <= kInRegisters6;
-    const Table6 table = in_registers ? load_table(view.first) : Table6{};
+    const Intervals<std::uint64_t>& in = view.first;
+    const Top6 top = load_top(in);
+    const bool all_in_top = in.node_keys() == 1;
     for (std::size_t i = 0; i < addresses.size(); i += kLanes) {
         const std::size_t count = std::min(addresses.size() - i, kLanes);
         const __mmask16 lanes = first_lanes(count);
         __m512i raw[4];
         load6(addresses.data() + i, count, raw);
-        const Pair highs = high_halves(raw);
-        const __m512i words = in_registers ? find6(table, highs) : find6(view.first, highs);
-        store_values(out + i, lanes, words);
-        unsigned nested = _mm512_mask_cmpge_epu32_mask(lanes, words, _mm512_set1_epi32(kTailWord));
+        const __m512i at = position(top, high_halves(raw));
+        if (all_in_top) {
+            const __m512i last = _mm512_set1_epi32(static_cast<int>(in.count - 1));
+            _mm512_mask_storeu_epi32(
+                out + i, lanes, _mm512_i32gather_epi32(_mm512_min_epu32(at, last), in.words, 4));
+        } else {
+            find_all(in, at, addresses.subspan(i, count), out + i);
+        }
+        const __m512i words = _mm512_maskz_loadu_epi32(lanes, out + i);
+        unsigned nested = _mm512_cmpge_epu32_mask(words, _mm512_set1_epi32(kTailWord));
         for (; nested != 0; nested &= nested - 1) {
-            const auto lane = i + static_cast<unsigned>(__builtin_ctz(nested));
-            out[lane] = view.nested[out[lane]].find(key_of(addresses[lane]).low);
+            const auto lane = i + static_cast<unsigned>(std::countr_zero(nested));
+            out[lane] = view.nested[payload_of(out[lane])].find(key_of(addresses[lane]).low);
         }
     }
 }

@@ -3,12 +3,14 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 
 #include "fib/lpm_lookup.h"
 #include "net/address.h"
+#include "net/byte_order.h"
 
 /// The words and arrays that the control thread writes and workers search. Internal to the LPM.
 namespace sluice::fib {
@@ -62,12 +64,10 @@ constexpr std::uint32_t key_of(const net::Ipv4Addr& address) noexcept {
     return address.host();
 }
 constexpr Halves key_of(const net::Ipv6Addr& address) noexcept {
-    Halves halves;
-    for (std::size_t i = 0; i < 8; ++i) {
-        halves.high = halves.high << 8U | address.bytes[i];
-        halves.low = halves.low << 8U | address.bytes[i + 8];
-    }
-    return halves;
+    // One load and one swap a half; from a loop over the bytes g++ 12 makes eight.
+    const auto raw = std::bit_cast<std::array<std::uint64_t, 2>>(address.bytes);
+    return {net::Be<std::uint64_t>::from_raw(raw[0]).host(),
+            net::Be<std::uint64_t>::from_raw(raw[1]).host()};
 }
 /// The part of an address that a form's first step searches.
 constexpr std::uint32_t first_key(const net::Ipv4Addr& address) noexcept {
@@ -85,12 +85,24 @@ struct Intervals {
     const std::uint32_t* words = nullptr;
     std::uint32_t count = 0;
 
-    /// One step of the search per halving, none of them a branch.
+    /// The vector search sees nodes of so many starts, 32 nodes at most. Arrays are padded to whole
+    /// nodes, with the highest start and the last word.
+    std::uint32_t node_keys() const noexcept {
+        constexpr std::uint32_t kMaxNodes = 32;
+        constexpr std::uint32_t kVector = 64 / sizeof(Key);
+        return count <= kMaxNodes
+                   ? 1
+                   : (count + kMaxNodes * kVector - 1) / (kMaxNodes * kVector) * kVector;
+    }
+    std::uint32_t nodes() const noexcept { return (count + node_keys() - 1) / node_keys(); }
+
     std::uint32_t find(Key key) const noexcept {
         std::uint32_t at = 0;
         for (std::uint32_t left = count; left > 1;) {
             const std::uint32_t half = left / 2;
-            at += starts[at + half] <= key ? half : 0;
+            // A product: compilers make a branch of a choice, and half of them would be
+            // mispredicted.
+            at += half * static_cast<std::uint32_t>(starts[at + half] <= key);
             left -= half;
         }
         return words[at];

@@ -275,7 +275,7 @@ TEST(LpmMemory, SmallTablesCostAtMost64Kilobytes) {
     for (const auto& prefix : filler4(488)) {
         ASSERT_TRUE(v4->set(prefix, 1));
     }
-    for (const auto& prefix : filler6(488)) {
+    for (const auto& prefix : filler6(232)) {
         ASSERT_TRUE(v6->set(prefix, 1));
     }
     EXPECT_LT(v4->memory_bytes(), 64U << 10U) << "the most that the small form holds";
