@@ -41,8 +41,10 @@ struct Ipv4Addr {
 
     static Parsed<Ipv4Addr> parse(std::string_view text);  // dotted quad, decimal, no leading zeros
     static constexpr Ipv4Addr from_host(std::uint32_t v) noexcept {
-        return {{static_cast<std::uint8_t>(v >> 24U), static_cast<std::uint8_t>(v >> 16U),
-                 static_cast<std::uint8_t>(v >> 8U), static_cast<std::uint8_t>(v)}};
+        return {{static_cast<std::uint8_t>(v >> 24U),
+                 static_cast<std::uint8_t>(v >> 16U),
+                 static_cast<std::uint8_t>(v >> 8U),
+                 static_cast<std::uint8_t>(v)}};
     }
     constexpr std::uint32_t host() const noexcept {
         return std::uint32_t{bytes[0]} << 24U | std::uint32_t{bytes[1]} << 16U |
@@ -91,7 +93,7 @@ inline constexpr Ipv6Addr kAllRouters{{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 /// An address of either family.
 class IpAddr {
 public:
-    constexpr IpAddr() = default;  // 0.0.0.0
+    constexpr IpAddr() = default;                  // 0.0.0.0
     constexpr IpAddr(Ipv4Addr v4) : value_(v4) {}  // NOLINT(google-explicit-constructor): a union
     constexpr IpAddr(Ipv6Addr v6) : value_(v6) {}  // NOLINT(google-explicit-constructor): a union
 
