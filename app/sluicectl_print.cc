@@ -223,7 +223,7 @@ private:
     void print_lookup(const Json& result) {
         std::string line = at(result, "address");
         const bool routed = !result["prefix"].is_null();
-        if (result["type"] != "unicast" || !routed) {
+        if (result["type"] != "unicast" && routed) {
             line += fmt::format(" {}", at(result, "type"));
         }
         for (const std::string_view key : {"via", "dev", "source", "mtu"}) {

@@ -71,7 +71,7 @@ struct RouteInfo {
 };
 
 /// A route to add or remove. `dev` may be empty where the gateway is on-link. To remove: what is
-/// given must match; `via`, `metric` absent and `type`, `dev` empty match any.
+/// given must match; `via`, `metric` absent, `dev` empty and `type` unicast match any.
 struct RouteRequest {
     net::IpPrefix prefix;
     std::string type = "unicast";

@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "config/model.h"
+#include "config/spelling.h"
 #include "net/address.h"
 
 namespace sluice::control {
@@ -84,6 +85,18 @@ const std::string* Args::string_at(std::string_view key) {
 
 std::optional<std::string> Args::text(std::string_view key) {
     const std::string* text = string_at(key);
+    return text == nullptr ? std::nullopt : std::optional(*text);
+}
+
+std::optional<std::string> Args::new_name(std::string_view key) {
+    const std::string* text = string_at(key);
+    if (text != nullptr && !config::is_name(*text)) {
+        wrong(key,
+              *text,
+              "a name has letters, digits, '.', '_' and '-' and begins with a letter, a digit or "
+              "'_'; at most 31 bytes");
+        return std::nullopt;
+    }
     return text == nullptr ? std::nullopt : std::optional(*text);
 }
 

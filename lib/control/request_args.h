@@ -26,6 +26,7 @@ public:
     bool has(std::string_view key) const { return find(key) != nullptr; }
 
     std::optional<std::string> text(std::string_view key);
+    std::optional<std::string> new_name(std::string_view key);  // for what is to be made
     std::optional<bool> flag(std::string_view key);
     std::optional<net::MacAddr> mac(std::string_view key);     // of one station
     std::optional<net::IpAddr> address(std::string_view key);  // of one host

@@ -98,7 +98,7 @@ Result<Body> link_set(Context& context, Args& args) {
 }
 
 Result<Body> link_add(Context& context, Args& args) {
-    const auto name = args.need("name", args.text("name"));
+    const auto name = args.need("name", args.new_name("name"));
     const auto device = args.text("device");
     const auto link = args.text("link");
     const auto vlan_id = args.integer<std::uint16_t>("vlan_id", 1, kMaxVlanId);

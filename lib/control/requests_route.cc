@@ -156,12 +156,9 @@ Result<Body> route_replace(Context& context, Args& args) {
 }
 
 Result<Body> route_del(Context& context, Args& args) {
-    RouteRequest route = read_route(args);
+    const RouteRequest route = read_route(args);
     if (args.error()) {
         return refused(args);
-    }
-    if (!args.has("type")) {
-        route.type.clear();
     }
     return done(context.controller.delete_route(route));
 }
