@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <span>
 
-#include <rte_ip.h>
 #include <rte_mbuf.h>
 
 #include "base/drop_reason.h"
@@ -12,6 +11,7 @@
 #include "net/checksum.h"
 #include "net/icmp.h"
 #include "net/wire.h"
+#include "pipeline/chain_sum.h"
 #include "pipeline/stages.h"
 
 namespace sluice::pipeline {
@@ -25,7 +25,11 @@ bool to_unicast(const Packet& p) noexcept {
 }
 
 // RFC 1812 4.3.3.6: the request becomes the reply, options and data as they came.
-void answer_echo(Context& c, Packet& p, net::IcmpHeader& icmp) noexcept {
+void answer_echo(Context& c,
+                 Packet& p,
+                 net::IcmpHeader& icmp,
+                 std::size_t header,
+                 std::size_t payload) noexcept {
     net::Ipv4Header& ip = p.ip4();
     net::Ipv4Addr from = ip.destination;
     if (!to_unicast(p)) {
@@ -43,10 +47,10 @@ void answer_echo(Context& c, Packet& p, net::IcmpHeader& icmp) noexcept {
     ip.id = net::Be16::from_host(c.ipv4_id++);
     ip.checksum = {};
     ip.checksum = net::internet_checksum({p.l3, ip.header_bytes()});
-    // RFC 1624 eqn. 3: HC' = ~(~HC + ~m + m'), from type 8 to type 0.
+    // In full: an update from type 8 to type 0 (RFC 1624) is wrong for a reply that is all zeros.
     icmp.type = net::icmp::kEchoReply;
-    const std::uint32_t sum = (~std::uint32_t{icmp.checksum.host()} & 0xffffU) + 0xf7ffU;
-    icmp.checksum = net::Be16::from_host(static_cast<std::uint16_t>(~(sum + (sum >> 16U))));
+    icmp.checksum = {};
+    icmp.checksum = net::fold_checksum(sum_chain(*p.m, p.l2_bytes + header, payload));
 
     stats::bump(c.stats.netdev(p.book).delivered);
     rte_pktmbuf_adj(p.m, p.l2_bytes);
@@ -59,18 +63,13 @@ void icmp_input(Context& c, Packet& p, std::size_t header, std::size_t payload) 
         c.drop(p, DropReason::kLocalTooShort);
         return;
     }
-    std::uint16_t sum = 0;
-    if (rte_raw_cksum_mbuf(p.m,
-                           static_cast<std::uint32_t>(p.l2_bytes + header),
-                           static_cast<std::uint32_t>(payload),
-                           &sum) != 0 ||
-        sum != 0xffff) {
+    if (net::fold_checksum(sum_chain(*p.m, p.l2_bytes + header, payload)).raw() != 0) {
         c.drop(p, DropReason::kIcmpBadChecksum);
         return;
     }
     switch (icmp->type) {
         case net::icmp::kEcho:
-            answer_echo(c, p, *icmp);
+            answer_echo(c, p, *icmp, header, payload);
             return;
         case net::icmp::kEchoReply:
         case net::icmp::kUnreachable:

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <cstring>
 
-#include <rte_ip.h>
 #include <rte_mbuf.h>
 
 #include "base/drop_reason.h"
@@ -13,6 +12,7 @@
 #include "net/icmp.h"
 #include "net/validate.h"
 #include "net/wire.h"
+#include "pipeline/chain_sum.h"
 #include "pipeline/stages.h"
 
 namespace sluice::pipeline {
@@ -22,16 +22,9 @@ namespace {
 // RFC 4443 2.3, over chains too.
 bool checksum_ok(const Packet& p, std::size_t offset, std::size_t length) noexcept {
     const net::Ipv6Header& ip = p.ip6();
-    std::uint16_t sum = 0;
-    if (rte_raw_cksum_mbuf(p.m,
-                           static_cast<std::uint32_t>(p.l2_bytes + offset),
-                           static_cast<std::uint32_t>(length),
-                           &sum) != 0) {
-        return false;
-    }
     const std::uint32_t pseudo = net::pseudo_header_sum(
         ip.source, ip.destination, static_cast<std::uint32_t>(length), net::IpProtocol::kIcmpv6);
-    return net::fold_checksum(pseudo + sum).raw() == 0;
+    return net::fold_checksum(pseudo + sum_chain(*p.m, p.l2_bytes + offset, length)).raw() == 0;
 }
 
 // RFC 4443 4.2. The reply carries no extension headers: the fixed header moves up to the message.
@@ -59,13 +52,11 @@ void answer_echo(Context& c, Packet& p, std::size_t offset, std::size_t length) 
            .destination = request.source};
     icmp->type = net::icmp6::kEchoReply;
     icmp->checksum = {};
-    std::uint16_t sum = 0;
-    rte_raw_cksum_mbuf(m, sizeof *ip, static_cast<std::uint32_t>(length), &sum);
     icmp->checksum = net::fold_checksum(net::pseudo_header_sum(ip->source,
                                                                ip->destination,
                                                                static_cast<std::uint32_t>(length),
                                                                net::IpProtocol::kIcmpv6) +
-                                        sum);
+                                        sum_chain(*m, sizeof *ip, length));
 
     stats::bump(c.stats.netdev(p.book).delivered);
     ip6_originate(c, m, *p.in);
