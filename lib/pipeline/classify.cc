@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -60,7 +61,10 @@ Verdict classify_frame(const Context& c, const fib::NetdevView& port, const rte_
         return {.reason = DropReason::kEthTooShort};
     }
     Verdict v{.in = &port, .type = eth->type.host(), .l2_bytes = sizeof *eth};
-    if (v.type == net::kEtherTypeVlan) {
+    if ((m.ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0) {
+        // A device set up to strip tags (by hand, or unable not to) leaves the tag in the mbuf.
+        v = classify_tagged(c, port, m.vlan_tci & 0x0fffU, v.type, v.l2_bytes);
+    } else if (v.type == net::kEtherTypeVlan) {
         const auto* tag = dpdk::header_at<net::VlanTag>(m, sizeof *eth);
         if (tag == nullptr) {
             return {.reason = DropReason::kVlanTooShort};
@@ -68,10 +72,6 @@ Verdict classify_frame(const Context& c, const fib::NetdevView& port, const rte_
         v = classify_tagged(c, port, tag->id(), tag->type.host(), sizeof *eth + sizeof *tag);
     } else if (v.type == net::kEtherTypeQinq) {
         v.reason = DropReason::kVlanQinq;
-    }
-    // A device set up to strip tags (by hand, or unable not to) leaves the tag in the mbuf.
-    if ((m.ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0 && v.reason == DropReason::kNone) {
-        v = classify_tagged(c, port, m.vlan_tci & 0x0fffU, v.type, v.l2_bytes);
     }
     if (v.reason != DropReason::kNone) {
         return v;
@@ -124,7 +124,24 @@ std::uint8_t checksum_flag(const rte_mbuf& m) noexcept {
 
 // Brings the headers of a chained packet into its first segment. False: no room to.
 bool make_contiguous(rte_mbuf& m) noexcept {
-    return m.data_len >= kContiguous || m.data_len == m.pkt_len || rte_pktmbuf_linearize(&m) == 0;
+    if (m.data_len >= kContiguous || m.data_len == m.pkt_len) [[likely]] {
+        return true;
+    }
+    const std::size_t wanted = std::min<std::size_t>(kContiguous, m.pkt_len);
+    if (wanted - m.data_len > rte_pktmbuf_tailroom(&m)) {
+        return false;
+    }
+    for (rte_mbuf* from = m.next; m.data_len < wanted; from = from->next) {
+        const auto piece =
+            static_cast<std::uint16_t>(std::min<std::size_t>(wanted - m.data_len, from->data_len));
+        std::memcpy(rte_pktmbuf_mtod_offset(&m, std::uint8_t*, m.data_len),
+                    rte_pktmbuf_mtod(from, const std::uint8_t*),
+                    piece);
+        m.data_len = static_cast<std::uint16_t>(m.data_len + piece);
+        from->data_off = static_cast<std::uint16_t>(from->data_off + piece);
+        from->data_len = static_cast<std::uint16_t>(from->data_len - piece);
+    }
+    return true;
 }
 
 }  // namespace
