@@ -36,6 +36,7 @@ struct Packet {
     static constexpr std::uint8_t kOriginated = 2;    // ours: no TTL, no errors about it
     static constexpr std::uint8_t kChecksumGood = 4;  // the device verified the IPv4 header
     static constexpr std::uint8_t kIpv6 = 8;
+    static constexpr std::uint8_t kIpBroadcast = 16;  // to a directed broadcast address
 
     bool is(std::uint8_t flag) const noexcept { return (flags & flag) != 0; }
     unsigned family() const noexcept { return is(kIpv6) ? 2 : 1; }

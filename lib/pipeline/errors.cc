@@ -42,7 +42,8 @@ void set_length(rte_mbuf& m, std::size_t bytes) noexcept {
 }  // namespace
 
 void ip4_error(Context& c, const Packet& p, const net::IcmpError& error) noexcept {
-    if (p.is(Packet::kOriginated)) {
+    // RFC 1812 4.3.2.7: not about broadcasts, of whichever of our links.
+    if (p.is(Packet::kOriginated | Packet::kIpBroadcast)) {
         return;
     }
     const net::Ipv4Header& ip = p.ip4();

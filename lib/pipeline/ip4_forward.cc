@@ -48,7 +48,8 @@ void to_neighbor(Context& c, Packet& p, const fib::Dst& dst) noexcept {
             reject_unreachable(c, p, DropReason::kForwardingDisabled, net::icmp::kHost);
             return;
         }
-        if (p.is(Packet::kLinkGroup) && dst.type != fib::DstType::kBroadcast) [[unlikely]] {
+        // RFC 1812 5.3.4: not what came as a broadcast or multicast of the link.
+        if (p.is(Packet::kLinkGroup)) [[unlikely]] {
             c.drop(p, DropReason::kL2BroadcastUnicast);
             return;
         }
@@ -88,6 +89,7 @@ void to_neighbor(Context& c, Packet& p, const fib::Dst& dst) noexcept {
 
 // RFC 1812 5.3.5, checks.md B: a directed broadcast of one of our links.
 void to_broadcast(Context& c, Packet& p, const fib::Dst& dst) noexcept {
+    p.flags |= Packet::kIpBroadcast;
     if (p.is(Packet::kOriginated)) {
         c.drop(p, DropReason::kDestinationBroadcast);
     } else if (!p.in->bc_forwarding) {
