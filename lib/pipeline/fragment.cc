@@ -22,6 +22,7 @@ namespace sluice::pipeline {
 namespace {
 
 constexpr std::size_t kMaxHeader = 60;
+constexpr std::size_t kMaxOffset = 65'535;
 // 65,515 bytes of payload in pieces of 8, the least that an MTU of 68 and a full header leave.
 constexpr std::size_t kMaxFragments = 65'535 / 8 + 1;
 
@@ -120,6 +121,11 @@ void ip4_fragment(Context& c, Packet& p, const fib::Dst& dst) noexcept {
     const std::size_t payload = ip.total_length.host() - first_header;
     const std::size_t base = ip.fragment_offset_bytes();
     const bool more_after = ip.more_fragments();
+    if (base + payload > kMaxOffset) {
+        // A datagram longer than any can be: the offset of a later piece would not fit its field.
+        c.drop(p, DropReason::kIpv4BadTotalLength);
+        return;
+    }
 
     Header header{.bytes = {}, .size = first_header};
     std::memcpy(header.bytes.data(), p.l3, first_header);
