@@ -21,7 +21,6 @@ namespace {
 // About 100 us of empty polling on an idle queue: shorter than a LAN's round trip, so that a
 // request and its answer meet an awake worker.
 constexpr std::uint32_t kEmptyRoundsBeforeSleep = 1000;
-constexpr std::uint32_t kFirstSleepUs = 20;
 
 std::uint64_t monotonic_ns() noexcept {
     timespec t{};
@@ -67,10 +66,10 @@ bool IdleSleeper::began() noexcept {
 }
 
 void IdleSleeper::prepare(const RxQueueList* queues) noexcept {
-    if (queues == seen_) {
+    // Not by address: a new list may lie where a freed one did.
+    if (*queues == watched_) {
         return;
     }
-    seen_ = queues;
     watched_ = *queues;
     ::close(epoll_);
     epoll_ = ::epoll_create1(EPOLL_CLOEXEC);

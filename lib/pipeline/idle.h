@@ -31,13 +31,13 @@ public:
     std::uint64_t sleep() noexcept;
 
 private:
-    const RxQueueList* seen_ = nullptr;  // only compared
-    RxQueueList watched_;                // a copy: the list itself may go while we sleep
+    static constexpr std::uint32_t kFirstSleepUs = 20;
+    RxQueueList watched_;  // a copy: the list itself may go while we sleep
     int epoll_ = -1;
     bool interrupts_ = false;  // every queue has one
     bool began_ = false;
     std::uint32_t empty_rounds_ = 0;
-    std::uint32_t sleep_us_ = 0;
+    std::uint32_t sleep_us_ = kFirstSleepUs;
 };
 
 }  // namespace sluice::pipeline

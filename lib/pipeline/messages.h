@@ -45,6 +45,7 @@ struct RxQueue {
     std::uint16_t queue = 0;  // of the port
     NetdevId netdev;          // of the port
     int interrupt_fd = -1;    // readable while packets wait; -1: none
+    friend bool operator==(const RxQueue&, const RxQueue&) = default;
 };
 using RxQueueList = std::vector<RxQueue>;
 
