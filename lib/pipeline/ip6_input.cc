@@ -29,7 +29,8 @@ DropReason check(const Packet& p) noexcept {
             return source;
         }
     }
-    if (in.local->contains(ip.source)) {
+    // A link-local address is ours on its own link only (RFC 4291 2.5.6).
+    if (ip.source.is_link_local() ? in.owns(ip.source) : in.local->contains(ip.source)) {
         return DropReason::kMartianSourceOwn;
     }
     return net::martian_destination(ip.destination);
