@@ -19,6 +19,7 @@ namespace {
 
 // An answer takes at most the solicitations' time (3 s); past this it was lost.
 constexpr std::uint64_t kHoldMaxNs = 10'000'000'000;
+constexpr unsigned kOverdueNeighborsPerCall = 32;
 
 // What a held packet needs to go on travels in its mbuf. `extra`: the netdev whose book it is on.
 void remember(const Packet& p) noexcept {
@@ -115,10 +116,15 @@ void drop_overdue(Context& c) noexcept {
     if (c.now_ns < kHoldMaxNs) {
         return;
     }
-    HoldTable::Batch batch{};
-    const std::size_t count = c.holds.take_overdue(c.now_ns - kHoldMaxNs, batch);
-    for (std::size_t i = 0; i < count; ++i) {
-        drop_held(c, batch[i], DropReason::kNeighborFailed);
+    for (unsigned neighbor = 0; neighbor < kOverdueNeighborsPerCall; ++neighbor) {
+        HoldTable::Batch batch{};
+        const std::size_t count = c.holds.take_overdue(c.now_ns - kHoldMaxNs, batch);
+        for (std::size_t i = 0; i < count; ++i) {
+            drop_held(c, batch[i], DropReason::kNeighborFailed);
+        }
+        if (count == 0) {
+            return;
+        }
     }
 }
 
