@@ -347,6 +347,14 @@ Checked<Config> load(std::string_view text, std::string_view file_name) {
     errors.insert(
         errors.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
     sort_errors(errors);
+    if (errors.size() > kMaxErrors) {
+        const ConfigError last = errors[kMaxErrors];
+        errors.resize(kMaxErrors);
+        errors.push_back({last.file,
+                          last.line,
+                          last.column,
+                          fmt::format("more than {} errors: the rest is left out", kMaxErrors)});
+    }
     if (!errors.empty()) {
         return std::unexpected(std::move(errors));
     }

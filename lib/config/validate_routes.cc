@@ -84,7 +84,7 @@ void check_route(const Route& route, const NetdevIndex& index, Findings& finding
             findings.add(route.at,
                          "the gateway {} is an address of this router: write the next router's",
                          route.via->to_string());
-        } else if (route.via && !is_link_local(*route.via)) {
+        } else if (route.via && !route.on_link && !is_link_local(*route.via)) {
             findings.add(route.at,
                          "the gateway {} is in no netdev's subnet: add dev and on-link: true, or "
                          "an address there",
