@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/next_hops.h"
+
+#include "control/dsts.h"
+
+namespace sluice::control {
+
+using fib::DstType;
+
+bool is_usable(const NextHopKey& key, const Netdev& netdev) noexcept {
+    switch (key.type) {
+        case DstType::kUnreachable:
+        case DstType::kProhibit:
+        case DstType::kBlackhole:
+            return true;
+        default:
+            break;
+    }
+    if (!netdev.up()) {
+        return false;
+    }
+    if (!key.gateway) {
+        return true;
+    }
+    return !netdev.owns(*key.gateway) && (key.on_link || netdev.on_link(*key.gateway));
+}
+
+void NextHops::fill(NextHop& hop, const Netdev& netdev) {
+    const auto& key = hop.key;
+    fill_dst(shared_.dsts.writable(hop.dst), netdev, key.type, key.family, key.gateway, key.mtu);
+}
+
+Result<NextHop*> NextHops::get(const NextHopKey& key, const Netdev& netdev) {
+    if (const auto it = hops_.find(key); it != hops_.end()) {
+        return it->second.get();
+    }
+    const auto dst = shared_.dsts.allocate();
+    if (!dst) {
+        return std::unexpected(dst.error());
+    }
+    auto hop = std::make_unique<NextHop>();
+    hop->key = key;
+    hop->dst = *dst;
+    hop->usable = is_usable(key, netdev);
+    fill(*hop, netdev);
+    if (key.gateway) {
+        neighbors_.attach({key.netdev, *key.gateway}, *dst);
+    }
+    return hops_.emplace(key, std::move(hop)).first->second.get();
+}
+
+void NextHops::drop_if_unused(NextHop& hop) {
+    if (!hop.routes.empty()) {
+        return;
+    }
+    if (hop.key.gateway) {
+        neighbors_.detach({hop.key.netdev, *hop.key.gateway}, hop.dst);
+    }
+    shared_.dsts.release(hop.dst);
+    hops_.erase(hops_.find(hop.key));
+}
+
+Result<fib::DstIndex> NextHops::renew(NextHop& hop, const Netdev& netdev) {
+    const auto dst = shared_.dsts.allocate();
+    if (!dst) {
+        return std::unexpected(dst.error());
+    }
+    const fib::DstIndex old = std::exchange(hop.dst, *dst);
+    fill(hop, netdev);
+    return old;
+}
+
+void NextHops::refill(const Netdev& netdev) {
+    for_each_on(netdev.id, [&](NextHop& hop) {
+        if (hop.key.type == DstType::kUnicast) {
+            set_source_mac(shared_.dsts.writable(hop.dst), netdev.mac);
+        }
+    });
+}
+
+void NextHops::set_mtu(const Netdev& netdev) {
+    for_each_on(netdev.id, [&](NextHop& hop) {
+        set_path_mtu(shared_.dsts.writable(hop.dst), netdev, hop.key.mtu);
+    });
+}
+
+}  // namespace sluice::control

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include <boost/intrusive/set.hpp>
+
+#include "base/result.h"
+#include "control/controller.h"
+#include "control/next_hops.h"
+#include "fib/lpm.h"
+#include "net/address.h"
+
+namespace sluice::control {
+
+/// One route of one owner. A full table has a million: 64 bytes (IPv4) or 80.
+template <class Addr>
+struct Route : RouteHook, boost::intrusive::set_base_hook<boost::intrusive::optimize_size<true>> {
+    /// Ordered by prefix, then by preference. The members stand so that they leave no gaps.
+    struct Key {
+        net::Prefix<Addr> prefix;
+        RouteOwner owner = RouteOwner::kCli;
+        std::uint16_t tie = 0;  // netdev of a connected route: several may have one subnet
+        std::uint32_t metric = 0;
+        friend bool operator==(const Key&, const Key&) = default;
+        friend bool operator<(const Key& a, const Key& b) noexcept {
+            return std::tie(a.prefix, a.metric, a.owner, a.tie) <
+                   std::tie(b.prefix, b.metric, b.owner, b.tie);
+        }
+    };
+    Key key;
+    bool active = false;  // what the lookup table holds for its prefix
+};
+
+/// All routes of one table and family, and the lookup table that holds the best usable one of each
+/// prefix. Control thread.
+template <class Addr>
+class Rib {
+public:
+    using Prefix = net::Prefix<Addr>;
+    using Key = typename Route<Addr>::Key;
+
+    explicit Rib(std::unique_ptr<fib::LpmTable<Addr>> lpm) : lpm_(std::move(lpm)) {}
+    Rib(const Rib&) = delete;
+    Rib& operator=(const Rib&) = delete;
+    Rib(Rib&&) = delete;
+    Rib& operator=(Rib&&) = delete;
+    ~Rib();
+
+    /// `key` must not be there. On error (a limit of the lookup table) nothing is changed.
+    Result<void> add(const Key& key, NextHop& hop);
+    /// Another next hop for a route; lookups find one or the other.
+    Result<void> replace(Route<Addr>& route, NextHop& hop);
+    /// Also frees `route`. Returns the hop that it was on, which may be unused now.
+    NextHop* remove(Route<Addr>& route);
+
+    /// Makes the lookup table right for `prefix` after the usability or dst of a hop changed.
+    Result<void> update(const Prefix& prefix);
+
+    Route<Addr>* find(const Key& key);
+    /// First route of `prefix`, null if none; the others follow it in order.
+    Route<Addr>* first(const Prefix& prefix);
+    Route<Addr>* next(Route<Addr>& route);
+    /// The active route of the longest prefix that holds `address`.
+    const Route<Addr>* match(const Addr& address) const;
+    /// In order of prefix, then preference.
+    template <class Fn>
+    void for_each(Fn&& fn) const {
+        for (const Route<Addr>& route : routes_) {
+            fn(route);
+        }
+    }
+    /// The routes of the next `limit` prefixes behind `after`; the last prefix, none at the end.
+    template <class Fn>
+    std::optional<Prefix> for_each_after(const std::optional<Prefix>& after,
+                                         std::size_t limit,
+                                         Fn&& fn) const {
+        constexpr auto kHighest = std::numeric_limits<std::uint32_t>::max();
+        auto it = after ? routes_.upper_bound(Key{*after, RouteOwner::kFpm, 0xffff, kHighest})
+                        : routes_.begin();
+        std::optional<Prefix> last;
+        std::size_t prefixes = 0;
+        for (; it != routes_.end(); ++it) {
+            if (it->key.prefix != last) {
+                if (prefixes++ == limit) {
+                    break;
+                }
+                last = it->key.prefix;
+            }
+            fn(*it);
+        }
+        return last;
+    }
+    std::size_t size() const noexcept { return routes_.size(); }
+    const fib::LpmTable<Addr>& lpm() const noexcept { return *lpm_; }
+
+private:
+    struct ByKey {
+        using type = Key;
+        const Key& operator()(const Route<Addr>& route) const noexcept { return route.key; }
+    };
+    using Set = boost::intrusive::set<Route<Addr>,
+                                      boost::intrusive::key_of_value<ByKey>,
+                                      boost::intrusive::constant_time_size<true>>;
+
+    Set routes_;
+    std::unique_ptr<fib::LpmTable<Addr>> lpm_;
+};
+
+extern template class Rib<net::Ipv4Addr>;
+extern template class Rib<net::Ipv6Addr>;
+
+}  // namespace sluice::control
