@@ -152,7 +152,7 @@ SLUICE_AVX2 inline __m256i positions6(const Intervals<std::uint64_t>& in, __m256
 }  // namespace
 
 bool supported() noexcept {
-    return __builtin_cpu_supports("avx2");
+    return kGathersVisible && __builtin_cpu_supports("avx2");
 }
 
 SLUICE_AVX2 void intervals4(const IntervalView<net::Ipv4Addr>& view,

@@ -257,8 +257,9 @@ SLUICE_AVX512 inline __m512i resolve_tails(const Tail* tails,
 }  // namespace
 
 bool supported() noexcept {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    return kGathersVisible && __builtin_cpu_supports("avx512f") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl");
 }
 
 SLUICE_AVX512 void intervals4(const IntervalView<net::Ipv4Addr>& view,

@@ -12,6 +12,14 @@
 /// Vector twins of search() in lpm_words.h.
 namespace sluice::fib {
 
+// ThreadSanitizer does not see gathers, so it takes what was read through one for unordered: builds
+// with it have the scalar search only.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool kGathersVisible = false;
+#else
+inline constexpr bool kGathersVisible = true;
+#endif
+
 namespace avx512 {
 bool supported() noexcept;
 void intervals4(const IntervalView<net::Ipv4Addr>& view,
