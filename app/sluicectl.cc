@@ -111,11 +111,12 @@ public:
             ++line_number_;
             status = take(line);
         }
-        // What went before a line that is wrong here counts first.
-        const int answered = drain(0);
+        // A line that is wrong here may come after one that the daemon refuses: the first counts.
+        const std::string wrong_here = std::exchange(error_, {});
+        const int answered = status == kRuntimeFailure ? status : drain(0);
         status = answered != 0 ? answered : status;
-        if (!error_.empty()) {
-            status = say(status, error_);
+        if (const std::string& error = error_.empty() ? wrong_here : error_; !error.empty()) {
+            say(status, error);
         }
         if (options_.timed) {
             const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
@@ -169,7 +170,7 @@ private:
         // Half of the window at a time: fewer and longer reads and writes.
         const std::size_t until = sent_.size() > left ? left / 2 : sent_.size();
         std::string line;
-        while (sent_.size() > until && error_.empty()) {
+        while (sent_.size() > until) {
             const Sent sent = std::move(sent_.front());
             sent_.pop_front();
             if (!socket_.read_line(line)) {

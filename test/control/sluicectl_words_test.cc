@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sluicectl_words.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace sluicectl {
+namespace {
+
+struct Said {
+    const char* name;
+    const char* words;
+    const char* line;  // the request, or "error: " and what the message must hold
+};
+
+class Words : public testing::TestWithParam<Said> {};
+
+TEST_P(Words, BecomeTheRequest) {
+    const auto words = split_words(GetParam().words);
+    ASSERT_TRUE(words);
+    const auto request =
+        parse_words(*words, {.netns = "", .family = "", .working_directory = "/home/me"});
+    const std::string_view want = GetParam().line;
+    if (want.starts_with("error: ")) {
+        ASSERT_FALSE(request) << request->to_line(false);
+        EXPECT_NE(request.error().find(want.substr(7)), std::string::npos) << request.error();
+        EXPECT_EQ(request.error().find('\n'), std::string::npos);
+        return;
+    }
+    ASSERT_TRUE(request) << request.error();
+    EXPECT_EQ(request->to_line(false), std::string(want) + "\n");
+}
+
+// clang-format off
+INSTANTIATE_TEST_SUITE_P(Good, Words, testing::Values(
+    Said{"route_show", "route show", R"({"object":"route","command":"show","args":{}})"},
+    Said{"show_is_default", "route", R"({"object":"route","command":"show","args":{}})"},
+    Said{"r_s", "r s", R"({"object":"route","command":"show","args":{}})"},
+    Said{"r_list", "ro ls", R"({"object":"route","command":"show","args":{}})"},
+    Said{"r_li", "ro li", R"({"object":"route","command":"show","args":{}})"},
+    Said{"n_s", "n s", R"({"object":"neigh","command":"show","args":{}})"},
+    Said{"neighbour", "neighbour show dev p0", R"({"object":"neigh","command":"show","args":{"dev":"p0"}})"},
+    Said{"a", "a", R"({"object":"addr","command":"show","args":{}})"},
+    Said{"a_s_dev", "a s dev p0", R"({"object":"addr","command":"show","args":{"dev":"p0"}})"},
+    Said{"a_add", "a add 10.0.0.1/24 dev p0", R"({"object":"addr","command":"add","args":{"address":"10.0.0.1/24","dev":"p0"}})"},
+    Said{"address_delete", "address delete 10.0.0.1/24 dev p0", R"({"object":"addr","command":"del","args":{"address":"10.0.0.1/24","dev":"p0"}})"},
+    Said{"l_show", "l sh p0", R"({"object":"link","command":"show","args":{"name":"p0"}})"},
+    Said{"l_set_down", "l set p0 down", R"({"object":"link","command":"set","args":{"name":"p0","up":false}})"},
+    Said{"l_set_dev", "l s dev up up mtu 9000 address 02:00:00:00:00:01 promisc on", R"({"object":"link","command":"set","args":{"name":"up","up":true,"mtu":9000,"mac":"02:00:00:00:00:01","promiscuous":true}})"},
+    Said{"l_set_vrf", "link set p0 vrf blue", R"({"object":"link","command":"set","args":{"name":"p0","vrf":"blue"}})"},
+    Said{"l_add_port", "link add p3 device net_tap3,iface=x rx-queues 2", R"({"object":"link","command":"add","args":{"name":"p3","device":"net_tap3,iface=x","rx_queues":2}})"},
+    Said{"l_add_vlan", "link add p0.7 link p0 vlan 7", R"({"object":"link","command":"add","args":{"name":"p0.7","link":"p0","vlan_id":7}})"},
+    Said{"l_add_vlan_iproute2", "link add link p0 name p0.7 type vlan id 7", R"({"object":"link","command":"add","args":{"link":"p0","name":"p0.7","vlan_id":7}})"},
+    Said{"l_del_many", "link del a b c", R"({"object":"link","command":"del","args":{"names":["a","b","c"]}})"},
+    Said{"route_add", "route add 10.0.0.0/8 via 10.0.1.2 dev p1 metric 20 mtu 1400 onlink", R"({"object":"route","command":"add","args":{"prefix":"10.0.0.0/8","via":"10.0.1.2","dev":"p1","metric":20,"mtu":1400,"on_link":true}})"},
+    Said{"route_blackhole", "r a blackhole 10.0.0.0/8", R"({"object":"route","command":"add","args":{"type":"blackhole","prefix":"10.0.0.0/8"}})"},
+    Said{"route_type", "r r 10.0.0.0/8 type prohibit", R"({"object":"route","command":"replace","args":{"prefix":"10.0.0.0/8","type":"prohibit"}})"},
+    Said{"route_del", "r d default", R"({"object":"route","command":"del","args":{"prefix":"default"}})"},
+    Said{"route_table", "r s table 100", R"({"object":"route","command":"show","args":{"table":100}})"},
+    Said{"route_table_name", "r s table all", R"({"object":"route","command":"show","args":{"table":"all"}})"},
+    Said{"route_nexthop", "r a 10.0.0.0/8 nhid 7", R"({"object":"route","command":"add","args":{"prefix":"10.0.0.0/8","nexthop":7}})"},
+    Said{"route_get", "r g 10.0.0.1 from 10.0.0.2", R"({"object":"route","command":"get","args":{"address":"10.0.0.1","from":"10.0.0.2"}})"},
+    Said{"route_flush", "r f", R"({"object":"route","command":"flush","args":{}})"},
+    Said{"neigh_add", "neigh add 10.0.0.2 lladdr 02:00:00:00:00:02 dev p0 nud permanent", R"({"object":"neigh","command":"add","args":{"address":"10.0.0.2","lladdr":"02:00:00:00:00:02","dev":"p0"}})"},
+    Said{"neigh_flush", "neigh flush dev p0", R"({"object":"neigh","command":"flush","args":{"dev":"p0"}})"},
+    Said{"drops", "s d all dev p0", R"({"object":"stats","command":"drops","args":{"all":true,"dev":"p0"}})"},
+    Said{"workers", "stats w", R"({"object":"stats","command":"workers","args":{}})"},
+    Said{"reload_relative", "config reload b.yaml", R"({"object":"config","command":"reload","args":{"file":"/home/me/b.yaml"}})"},
+    Said{"reload_absolute", "co r /etc/b.yaml", R"({"object":"config","command":"reload","args":{"file":"/etc/b.yaml"}})"},
+    Said{"later_release", "nexthop add 1 via 10.0.0.1", R"({"object":"nexthop","command":"add","args":{}})"},
+    Said{"quotes", "link show \"a b\"'c' # comment", R"({"object":"link","command":"show","args":{"name":"a bc"}})"}
+), [](const auto& row) { return row.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(Bad, Words, testing::Values(
+    Said{"nothing", "", "error: no command given"},
+    Said{"object", "rout3 show", "error: unknown object \"rout3\"; there are link, addr, route, neigh"},
+    Said{"too_long", "linkx", "error: unknown object \"linkx\""},
+    Said{"command", "route ad3", "error: route has no command \"ad3\"; it has show, add, replace"},
+    Said{"word", "route show foo", "error: \"foo\" is not understood here; usage: sluicectl route show"},
+    Said{"second_positional", "link show p0 p1", "error: \"p1\" is not understood here"},
+    Said{"value_missing", "route add 10.0.0.0/8 via", "error: via needs a value"},
+    Said{"number", "link set p0 mtu many", "error: mtu \"many\": must be a number"},
+    Said{"negative", "link set p0 mtu -1", "error: mtu \"-1\": must be a number"},
+    Said{"trailing", "link set p0 mtu 1500b", "error: mtu \"1500b\": must be a number"},
+    Said{"on_off", "link set p0 promisc yes", "error: promisc \"yes\": must be on or off"},
+    Said{"literal", "link add link p0 name x type bridge", "error: type \"bridge\": must be vlan"},
+    Said{"twice", "route add 10.0.0.0/8 via 10.0.0.1 via 10.0.0.2", "error: via is given twice"},
+    Said{"up_and_down", "link set p0 up down", "error: down is given twice"},
+    Said{"missing", "addr add 10.0.0.1/24", "error: dev is missing; usage: sluicectl addr add"},
+    Said{"missing_names", "link del", "error: names is missing"}
+), [](const auto& row) { return row.param.name; });
+// clang-format on
+
+TEST(WordsDefaults, NetnsAndFamilyGoWhereTheyBelong) {
+    const Defaults defaults{.netns = "red", .family = "ipv6", .working_directory = "/"};
+    const auto line = [&](std::string_view words) {
+        return parse_words(split_words(words).value(), defaults)->to_line(true);
+    };
+    EXPECT_EQ(line("r s"),
+              R"({"object":"route","command":"show","netns":"red","if_ok":true,)"
+              R"("args":{"family":"ipv6"}})"
+              "\n");
+    EXPECT_EQ(line("r a default dev p0"),
+              R"({"object":"route","command":"add","netns":"red","if_ok":true,)"
+              R"("args":{"prefix":"default","dev":"p0","family":"ipv6"}})"
+              "\n");
+    EXPECT_EQ(line("l sh"),
+              R"({"object":"link","command":"show","netns":"red","if_ok":true,"args":{}})"
+              "\n");
+}
+
+TEST(WordsSplit, QuotesAndComments) {
+    EXPECT_TRUE(split_words("  # all of it")->empty());
+    EXPECT_EQ(split_words("a\t b\r")->size(), 2U);
+    EXPECT_EQ(*split_words("a#b"), std::vector<std::string>{"a#b"});
+    EXPECT_EQ(split_words("''")->size(), 1U);
+    EXPECT_FALSE(split_words("a \"b"));
+}
+
+TEST(WordsHelp, NamesEveryCommand) {
+    for (const char* command :
+         {"link set NAME", "route replace", "stats workers", "config check"}) {
+        EXPECT_NE(command_summary().find(command), std::string::npos) << command;
+    }
+}
+
+}  // namespace
+}  // namespace sluicectl
