@@ -168,7 +168,7 @@ std::array<std::span<const Command>, 5> all_commands() {
             instance_commands()};
 }
 
-Result<const Command*> find_command(const Request& request) {
+std::unexpected<Error> no_such_command(const Request& request) {
     std::vector<std::string_view> objects;
     std::vector<std::string_view> names;
     for (const auto group : all_commands()) {
@@ -176,13 +176,9 @@ Result<const Command*> find_command(const Request& request) {
             if (std::ranges::find(objects, command.object) == objects.end()) {
                 objects.push_back(command.object);
             }
-            if (command.object != request.object) {
-                continue;
+            if (command.object == request.object) {
+                names.push_back(command.name);
             }
-            if (command.name == request.command) {
-                return &command;
-            }
-            names.push_back(command.name);
         }
     }
     if (std::ranges::find(kObjectsToCome, request.object) != kObjectsToCome.end()) {
@@ -203,6 +199,17 @@ Result<const Command*> find_command(const Request& request) {
                 request.object,
                 request.command,
                 fmt::join(names, ", "));
+}
+
+Result<const Command*> find_command(const Request& request) {
+    for (const auto group : all_commands()) {
+        for (const Command& command : group) {
+            if (command.object == request.object && command.name == request.command) {
+                return &command;
+            }
+        }
+    }
+    return no_such_command(request);
 }
 
 Result<void> check_args(const Command& command, const json& args) {
