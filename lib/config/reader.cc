@@ -164,8 +164,8 @@ void Reader::refuse_not_built(std::string_view map, const Node& key, const Node&
 }
 
 void Reader::unknown_key(const Node& key, std::span<const std::string_view> known) {
-    if (key.kind == Node::Kind::kBad) {
-        return;
+    if (key.kind == Node::Kind::kBad || full()) {
+        return;  // guessing takes time that nobody would see the fruit of
     }
     if (const auto close = nearest(key.text, known); !close.empty()) {
         error(key.at, "unknown key '{}': did you mean '{}'?", key.text, close);
