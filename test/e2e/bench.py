@@ -34,7 +34,13 @@ NEIGHBORS = [
 ]
 
 
-def configuration(ports=None, routes=(), neighbors=(), standard=True, **top):
+DEVICES = {
+    "tap": "net_tap{0},iface=t{0}",
+    "veth": "net_pcap{0},rx_iface_in=v{0},tx_iface=v{0}",  # v0 is the other end of t0
+}
+
+
+def configuration(ports=None, routes=(), neighbors=(), standard=True, cable="tap", **top):
     """The bench of cases.md with additions; standard=False leaves only what is passed."""
     config = {
         "version": 1,
@@ -51,7 +57,7 @@ def configuration(ports=None, routes=(), neighbors=(), standard=True, **top):
     for name, port in (ports or {}).items():
         everything.setdefault(name, {}).update(port)
     for number, (name, port) in enumerate(everything.items()):
-        config["ports"][name] = {"device": f"net_tap{number},iface=t{number}", **port}
+        config["ports"][name] = {"device": DEVICES[cable].format(number), **port}
     config.update(top)
     folder = tempfile.mkdtemp(prefix="sluice-e2e-")
     config["control"] = {"socket": f"{folder}/ctl.sock"}
@@ -95,7 +101,10 @@ class Base:
         self.router = Namespace("router")
         self.daemon = Daemon(config, self.router, folder)
         self.ctl = self.daemon.ctl
-        self.taps = {name: port["device"].split("iface=")[1] for name, port in config["ports"].items()}
+        self.taps = {name: f"t{number}" for number, name in enumerate(config["ports"])}
+        if options.get("cable") == "veth":
+            for number in range(len(self.taps)):
+                self._lay_cable(number)
         self.level = None
         try:
             self.daemon.start()
@@ -103,6 +112,12 @@ class Base:
             self.daemon.kill()
             self.router.delete()
             raise
+
+    def _lay_cable(self, number):
+        ends = [f"t{number}", f"v{number}"]
+        self.router.run("ip", "link", "add", ends[0], "mtu", 9000, "type", "veth", "peer", "name", ends[1], "mtu", 9000)
+        for end in ends:
+            self.router.run("ip", "link", "set", end, "up")
 
     def check_books(self):
         """received = forwarded + delivered + held + drops on every netdev; all mbufs are back."""
@@ -127,7 +142,9 @@ class Base:
             self.check_books()
             assert self.daemon.stop() == 0, self.daemon.log_text()
             assert not self.daemon.socket.exists(), "the control socket is left behind"
-            assert not set(self.taps.values()) & self.router.links(), "a tap is left behind"
+            taps = {tap for tap, port in zip(self.taps.values(), self.daemon.config["ports"].values())
+                    if port["device"].startswith("net_tap")}
+            assert not taps & self.router.links(), "a tap is left behind"
         finally:
             self.daemon.kill()
             self.router.delete()
@@ -139,6 +156,8 @@ class WireBench(Base):
     def __init__(self, ports=None, **options):
         super().__init__(ports, **options)
         self.wires = {}
+        # Ports that cannot answer now.
+        self.quiet = {name for name, port in self.daemon.config["ports"].items() if not port.get("up", True)}
         for name, tap in self.taps.items():
             # The kernel's queue towards the daemon: what a test sends in one go must fit.
             self.router.run("ip", "link", "set", tap, "txqueuelen", 100000)
@@ -159,13 +178,13 @@ class WireBench(Base):
                         markers.setdefault(name, (str(address.ip), host, mac, self.mac_of[name]))
         return markers
 
-    def settle(self, ports=None):
+    def settle(self):
         """Waits until every port has answered; returns what the ports sent meanwhile."""
         frames = {name: [] for name in self.wires}
         sequence = next(_serial) & 0xFFFF
         waiting = set()
-        for name in ports or self.wires:
-            if name in self.marker_of:
+        for name in self.wires:
+            if name in self.marker_of and name not in self.quiet:
                 own, host, mac, port_mac = self.marker_of[name]
                 self.wires[name].send(echo4(src=host, dst=own, eth={"src": mac, "dst": port_mac},
                                             ident=_MARKER, seq=sequence, payload=b"marker"))

@@ -94,6 +94,16 @@ def group_mac(address):
     return "33:33:" + ":".join(f"{byte:02x}" for byte in pack6(address)[12:])
 
 
+def with_options(options, payload, dst="192.0.2.9", **ip):
+    """From H0: UDP's protocol number, these option bytes (whole words), the checksum right."""
+    assert len(options) % 4 == 0
+    frame = bytearray(bytes(Ether(dst=R0, src=H0) / IP(
+        src="10.0.0.2", dst=dst, id=3, proto=17, ihl=5 + len(options) // 4,
+        len=20 + len(options) + len(payload), chksum=0, **ip) / Raw(options + payload)))
+    frame[24:26] = struct.pack("!H", inet_sum(bytes(frame[14:34 + len(options)])) ^ 0xFFFF)
+    return bytes(frame)
+
+
 def tagged(frame, *tags):
     """The frame with 802.1Q tags (VLAN ids) behind the addresses."""
     frame = bytes(frame)

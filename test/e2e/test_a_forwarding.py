@@ -53,7 +53,7 @@ def test_case_A05_time_exceeded_from_the_arrival_interface(bench):
 
 def test_case_A06_arrival_interface_without_global_ipv6(new_bench):
     bench = new_bench(
-        ports={"p2": {"mac": "02:00:00:00:00:03", "addresses": ["10.0.2.1/24"]}},
+        ports={"p2": {"mac": "02:00:00:00:00:03", "addresses": ["10.0.2.1/24", "fe80::ff:fe00:3/64"]}},
         routes=[{"to": "2001:db8:5::/48", "via": "fe80::2", "dev": "p2"}],
         neighbors=[{"to": "fe80::2", "dev": "p2", "lladdr": "02:aa:00:00:02:02"},
                    {"to": "10.0.2.2", "dev": "p2", "lladdr": "02:aa:00:00:02:02"}])

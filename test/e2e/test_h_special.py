@@ -5,7 +5,7 @@ import pytest
 from bench import WireBench
 from frames import (BROADCAST, H0, H1, IP, P3, P4, P5, P6, P7, R0, R1, TCP, UDP, Ether, ICMPv6EchoRequest, IPv6,
                     IPv6ExtHdrDestOpt, IPv6ExtHdrFragment, IPv6ExtHdrHopByHop, IPv6ExtHdrRouting, Raw, RouterAlert,
-                    echo4, echo6, forwarded_l3, inet_sum, l3, udp4, udp6)
+                    advertisement, echo4, echo6, forwarded_l3, inet_sum, l3, udp4, udp6, with_options)
 
 
 def test_case_H103_source_zero(bench):
@@ -142,8 +142,11 @@ def test_case_H111_header_chains_in_transit(bench, middle):
 def test_case_H113_link_local_source(bench):
     outcome = bench.probe(P4, drops=1)
     assert not outcome.frames["p1"] and outcome.reasons() == {"martian_source_link_local": 1}, str(outcome)
-    # RFC 4443 3.1: beyond scope of source address, if anything is said.
-    assert all(l3(f)[40:42] == b"\x01\x02" for f in outcome.frames["p0"])
+    # RFC 4443 3.1: beyond scope of source address, once the sender's MAC is known.
+    bench.wires["p0"].drain()
+    bench.wires["p0"].send(bytes(advertisement("fe80::2", H0, dst="fe80::ff:fe00:1", eth_dst=R0, solicited=1)))
+    got = bench.wires["p0"].wait_for(lambda f: l3(f)[6] == 58 and l3(f)[40] == 1)
+    assert got and l3(got)[41] == 2 and Ether(got)[IPv6].dst == "fe80::2"
 
 
 def test_check_N126_link_local_stays_on_its_link(new_bench):
@@ -251,20 +254,18 @@ def test_check_N129_no_route_is_not_silence(bench):
 
 
 def options(raw):
-    raw += b"\0" * (-len(raw) % 4)
-    return Ether(dst=R0, src=H0) / IP(src="10.0.0.2", dst="192.0.2.9", ihl=5 + len(raw) // 4, proto=17, id=1,
-                                      len=20 + len(raw) + 26) / Raw(raw + bytes(UDP(sport=1, dport=2, len=26)) + b"o" * 18)
+    return with_options(raw + b"\0" * (-len(raw) % 4), bytes(UDP(sport=1, dport=2, len=26)) + b"o" * 18)
 
 
 def test_check_N130_options_in_transit(bench):
     bench.forwards(P7)
     for raw in (b"\x01" * 4, b"\x94\x04\0\0", b"\x44\x0c\x05\0" + b"\0" * 8, b"\x07\x27\x04" + b"\0" * 36,
                 b"\x88\x04\0\1", b"\x5e\x04\x12\x34"):
-        bench.forwards(bytes(options(raw)))
+        bench.forwards(options(raw))
 
 
 def test_source_routes_are_dropped(bench):
     for kind in (131, 137):
         raw = bytes([kind, 7, 4]) + bytes([10, 0, 1, 2])
-        outcome = bench.probe(bytes(options(raw)), drops=1)
+        outcome = bench.probe(options(raw), drops=1)
         assert not outcome.frames["p1"] and outcome.reasons() == {"ipv4_source_route": 1}, str(outcome)

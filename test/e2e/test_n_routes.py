@@ -110,9 +110,11 @@ def test_check_N120_address_on_a_netdev_that_is_down(new_bench):
         bench.error(udp4(dst="10.0.2.2"), 3, 0, reason="no_route")
         bench.error(udp6(dst="fd00:2::2"), 1, 0, reason="no_route")
         bench.ctl.text("link", "set", "p2", "up")
+        bench.quiet.clear()
         bench.forwards(udp4(dst="10.0.2.2"), out="p2", dst=H1)
         bench.forwards(udp6(dst="fd00:2::2"), out="p2", dst=H1)
         bench.ctl.text("link", "set", "p2", "down")
+        bench.quiet.add("p2")
         back = {"src": H1, "dst": "02:00:00:00:00:03"}
         bench.drops(udp4(src="10.0.2.2", eth=back), "netdev_down", into="p2", times=1)
 

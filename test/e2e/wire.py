@@ -26,12 +26,14 @@ class Wire:
 
     def send(self, frame):
         """Hands the port a frame, exactly these bytes."""
+        deadline = time.monotonic() + 5
         while True:
             try:
                 self.socket.send(bytes(frame))
                 return
             except OSError as error:
-                if error.errno not in (11, 105):  # EAGAIN, ENOBUFS: the tap's queue is full
+                # EAGAIN, ENOBUFS: the tap's queue is full; ENETDOWN: told once after it was down.
+                if error.errno not in (11, 105, 100) or time.monotonic() > deadline:
                     raise
                 time.sleep(0.001)
 
@@ -42,7 +44,11 @@ class Wire:
             left = deadline - time.monotonic()
             readable, _, _ = select.select([self.socket], [], [], max(0, left))
             if readable:
-                return self._take()
+                try:
+                    return self._take()
+                except OSError as error:
+                    if error.errno != 100:  # ENETDOWN, told once when the interface goes down
+                        raise
             if left <= 0:
                 return None
 
