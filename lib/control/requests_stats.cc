@@ -145,6 +145,7 @@ Json worker_json(const WorkerInfo& worker) {
     }
     return {{"worker", worker.id.value},
             {"lcore", worker.lcore},
+            {"tsc_hz", worker.tsc_hz},
             {"packets", counters.packets},
             {"rounds", counters.rounds},
             {"busy_rounds", counters.busy_rounds},

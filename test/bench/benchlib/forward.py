@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One worker, 60-byte UDP, net_pcap in, net_null out, ten routes: sluice beside testpmd's io mode."""
+
+import os
+import pathlib
+import statistics
+import sys
+import tempfile
+
+from . import pcap, report
+from .process import Hugepages, Sluice, Testpmd
+
+COUNTS = [1, 15, 100, 500, 1000, 2000, 4000, 8000]
+STAGES = ["receive", "classify", "input", "lookup", "forward", "transmit"]
+MEMORY_MB = 256
+
+
+def config(pcap_path: pathlib.Path, family: str, hugepages: bool) -> str:
+    gateway = "10.0.1.2" if family == "v4" else "fd00:1::2"
+    routes = "\n".join(f'  - {{to: "{prefix}", via: "{gateway}"}}' for prefix in pcap.routes(family))
+    return f"""version: 1
+dpdk: {{lcores: [0, 1], hugepages: {str(hugepages).lower()}, memory-mb: {MEMORY_MB}}}
+workers: {{idle: poll}}
+control: {{socket: SOCKET}}
+ports:
+  p0:
+    device: net_pcap0,rx_pcap={pcap_path},infinite_rx=1
+    mac: 02:00:00:00:00:01
+    rx-queues: 1
+    addresses: [10.0.0.1/24, "fd00::1/64"]
+  p1:
+    device: net_null0,no-rx=1
+    mac: 02:00:00:00:00:02
+    rx-queues: 1
+    addresses: [10.0.1.1/24, "fd00:1::1/64"]
+routes:
+{routes}
+neighbors:
+  - {{to: "{gateway}", dev: p1, lladdr: "02:aa:00:00:01:02"}}
+"""
+
+
+def measure(options, directory: pathlib.Path, family: str, count: int, hugepages: bool) -> report.Row:
+    rounds, seconds = (3, 0.25) if options.quick else (7, 0.5)
+    path = directory / f"{family}-{count}.pcap"
+    pcap.write(path, family, count)
+    row = report.Row(f"forward/{family}/{count}", "TSC cycles/packet", against="testpmd io")
+    name = f"bench{os.getpid()}"
+    floor = Testpmd([f"net_pcap0,rx_pcap={path},infinite_rx=1", "net_null0,no-rx=1"], hugepages, name, MEMORY_MB)
+    floor.stop_running()
+    try:
+        sluice = Sluice(options.build, config(path, family, hugepages), name)
+        try:
+            tsc_hz = sluice.worker()["tsc_hz"]
+            rates = []
+            before = sluice.worker()
+            for _ in range(rounds):
+                rates.append(sluice.rate(seconds))
+                sluice.stop_running()
+                floor.go_on()
+                row.others.append(tsc_hz / floor.rate(seconds))
+                floor.stop_running()
+                sluice.go_on()
+            row.values = [tsc_hz / rate for rate in rates]
+            row.extra["mpps"] = statistics.median(rates) / 1e6
+            after = sluice.worker()
+            row.extra["stages"] = after["stages"]
+            drops = sluice.ask("stats", "drops")
+            check(sluice, before, after, drops)
+        finally:
+            sluice.close()
+    finally:
+        floor.close()
+    return row
+
+
+def check(sluice: Sluice, before: dict, after: dict, drops) -> None:
+    """A fast row that forwarded nothing would be worth nothing."""
+    netdevs = {n["name"]: n for n in sluice.ask("stats", "show")["netdevs"]}
+    moved = after["packets"] - before["packets"]
+    if netdevs["p1"]["tx_packets"] < moved:
+        raise RuntimeError(f"not everything was forwarded: {netdevs['p0']} {drops}")
+
+
+def run(options):
+    counts = [1, 100, 8000] if options.quick else COUNTS
+    quiet = report.is_quiet()
+    rows = []
+    with Hugepages(2 * MEMORY_MB // 2 + 64) as hugepages, tempfile.TemporaryDirectory() as directory:
+        print(f"hugepages: {'yes' if hugepages else 'no (expect more cycles everywhere)'}")
+        print(f"{'':22}{'Mpps':>7}{'sluice':>18}{'floor':>18}{'ratio':>7}   " +
+              "".join(f"{stage:>9}" for stage in STAGES))
+        for family in ("v4", "v6"):
+            for count in counts:
+                row = measure(options, pathlib.Path(directory), family, count, hugepages)
+                rows.append(row)
+                j = row.as_json()
+                stages = "".join(f"{row.extra['stages'][stage]:9.1f}" for stage in STAGES)
+                print(f"{row.id:22}{row.extra['mpps']:7.2f}"
+                      f"{j['value']:7.1f} ({j['min']:.0f}-{j['max']:.0f})".ljust(47) +
+                      f"{j['against_value']:7.1f} ({min(row.others):.0f}-{max(row.others):.0f})".ljust(18) +
+                      f"{j['ratio']:7.2f}   {stages}")
+                sys.stdout.flush()
+    print("TSC cycles per packet, the whole loop: median (min-max); stages: sluice's own, sampled.")
+    return quiet, rows
