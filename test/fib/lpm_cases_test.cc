@@ -144,6 +144,20 @@ TEST_P(LpmCases, MoreSpecificRestoredAndReplaced) {
     v6.check_edges_of_all();
 }
 
+// Two halves that say the same must stay two: erasing one gives its addresses back to the /24.
+TEST_P(LpmCases, EqualHalvesStaySeparate) {
+    v4.set(p4("10.0.0.0/24"), 2);
+    v4.set(p4("10.0.0.0/25"), 3);
+    v4.set(p4("10.0.0.128/25"), 3);
+    v4.set(p4("10.0.0.7/32"), 4);
+    v4.erase(p4("10.0.0.7/32"));
+    EXPECT_EQ(v4.first().lookup_one(a4("10.0.0.7")), 3U);
+    v4.erase(p4("10.0.0.0/25"));
+    EXPECT_EQ(v4.first().lookup_one(a4("10.0.0.7")), 2U);
+    EXPECT_EQ(v4.first().lookup_one(a4("10.0.0.200")), 3U);
+    v4.check_edges_of_all();
+}
+
 TEST_P(LpmCases, RefusesWhatCannotBe) {
     auto& table = v4.first();
     const auto before = dump(table);
