@@ -4,7 +4,7 @@
 //
 // Lookups in bursts of 64 and updates of both families' tables: ten routes, and a full table that
 // is generated or read from FILE (one prefix a line, both families). Counters: `cycles` is TSC
-// cycles per address, `routes_per_s` counts updates, `bytes` is the table's own memory_bytes().
+// cycles per address, `bytes` is the table's own memory_bytes().
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -205,6 +205,33 @@ std::vector<net::Prefix<Addr>> first(std::vector<net::Prefix<Addr>> prefixes, st
     return prefixes;
 }
 
+/// Ends the program when the file is not what it should be: figures of another table than the one
+/// asked for would be worse than none.
+void read_prefixes(const std::string& path,
+                   std::vector<net::Ipv4Prefix>& v4,
+                   std::vector<net::Ipv6Prefix>& v6) {
+    std::ifstream file(path);
+    std::size_t number = 0;
+    for (std::string line; std::getline(file, line);) {
+        ++number;
+        if (line.ends_with('\r')) {
+            line.pop_back();
+        }
+        if (const auto as4 = net::Ipv4Prefix::parse(line)) {
+            v4.push_back(*as4);
+        } else if (const auto as6 = net::Ipv6Prefix::parse(line)) {
+            v6.push_back(*as6);
+        } else {
+            std::fprintf(stderr, "%s:%zu: not a prefix: %s\n", path.c_str(), number, line.c_str());
+            std::exit(1);
+        }
+    }
+    if (v4.empty() || v6.empty()) {
+        std::fprintf(stderr, "%s: not readable, or not prefixes of both families\n", path.c_str());
+        std::exit(1);
+    }
+}
+
 }  // namespace
 }  // namespace sluice::fib
 
@@ -214,25 +241,18 @@ int main(int argc, char** argv) {
     std::vector<net::Ipv4Prefix> full4;
     std::vector<net::Ipv6Prefix> full6;
     constexpr std::string_view kOption = "--prefixes=";
+    std::string full = "generated";
     for (int i = 1; i < argc; ++i) {
         if (const std::string_view argument = argv[i]; argument.starts_with(kOption)) {
-            std::ifstream file{std::string(argument.substr(kOption.size()))};
-            for (std::string line; std::getline(file, line);) {
-                if (const auto v4 = net::Ipv4Prefix::parse(line)) {
-                    full4.push_back(*v4);
-                } else if (const auto v6 = net::Ipv6Prefix::parse(line)) {
-                    full6.push_back(*v6);
-                }
-            }
+            read_prefixes(std::string(argument.substr(kOption.size())), full4, full6);
+            full = "from_file";
             std::copy(argv + i + 1, argv + argc + 1, argv + i);
             --argc;
             break;
         }
     }
-    if (full4.empty()) {
+    if (full == "generated") {
         full4 = test::internet_prefixes<net::Ipv4Addr>(kFullIpv4, 1);
-    }
-    if (full6.empty()) {
         full6 = test::internet_prefixes<net::Ipv6Addr>(kFullIpv6, 1);
     }
     // Ten routes as a small router has them: connected nets with their own address, and a default.
@@ -250,7 +270,7 @@ int main(int argc, char** argv) {
           p4("100.64.0.0/10")}},
         {"hundred", first(full4, 100)},
         {"five_hundred", first(full4, 500)},
-        {"full", full4},
+        {full, full4},
     };
     const std::vector<Routes<net::Ipv6Addr>> tables6{
         {"ten",
@@ -266,7 +286,7 @@ int main(int argc, char** argv) {
           p6("2600::/12")}},
         {"hundred", first(full6, 100)},
         {"five_hundred", first(full6, 500)},
-        {"full", full6},
+        {full, full6},
     };
     NoReaders reclaimer;
     add_benchmarks("ipv4", tables4, reclaimer);
