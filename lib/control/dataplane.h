@@ -36,7 +36,7 @@ public:
     /// The one it had before any was set.
     virtual const net::MacAddr& own_mac() const noexcept = 0;
     virtual std::uint16_t rx_queues() const noexcept = 0;
-    virtual std::optional<int> rx_interrupt_fd(std::uint16_t queue) const noexcept = 0;
+    virtual std::optional<dpdk::RxWakeup> rx_wakeup(std::uint16_t queue) const noexcept = 0;
     virtual std::uint16_t mtu() const noexcept = 0;
     virtual dpdk::Link link() const noexcept = 0;
     /// What the device could not give, said once each.

@@ -43,10 +43,8 @@ public:
     const net::MacAddr& mac() const noexcept override { return port_.mac(); }
     const net::MacAddr& own_mac() const noexcept override { return own_mac_; }
     std::uint16_t rx_queues() const noexcept override { return port_.rx_queues(); }
-    std::optional<int> rx_interrupt_fd(std::uint16_t queue) const noexcept override {
-        // One that has to be armed first is of no use to a worker that only polls.
-        const auto wakeup = port_.rx_wakeup(queue);
-        return wakeup && !wakeup->device_interrupt ? std::optional(wakeup->fd) : std::nullopt;
+    std::optional<dpdk::RxWakeup> rx_wakeup(std::uint16_t queue) const noexcept override {
+        return port_.rx_wakeup(queue);
     }
     std::uint16_t mtu() const noexcept override { return port_.mtu(); }
     dpdk::Link link() const noexcept override { return port_.link(); }

@@ -23,7 +23,7 @@ void Queues::publish(Netdev& port) {
             {.port = port.device->id().value,
              .queue = queue,
              .netdev = port.id,
-             .interrupt_fd = port.device->rx_interrupt_fd(queue).value_or(-1)});
+             .wakeup = port.device->rx_wakeup(queue).value_or(dpdk::RxWakeup{})});
     }
     for (const std::size_t worker : std::set(port.polled.begin(), port.polled.end())) {
         send(worker);

@@ -53,6 +53,7 @@ struct RxWakeup {
     /// False when the device refuses: do not sleep on it.
     bool arm() const noexcept;
     void disarm() const noexcept;
+    friend bool operator==(const RxWakeup&, const RxWakeup&) = default;
 };
 
 /// Owner of one ethdev: attached, configured, started, stopped, closed and detached here only.

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <ctime>
 
-#include <rte_ethdev.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -76,8 +75,8 @@ void IdleSleeper::prepare(const RxQueueList* queues) noexcept {
     interrupts_ = epoll_ >= 0 && !watched_.empty();
     for (const RxQueue& queue : watched_) {
         epoll_event event{.events = EPOLLIN, .data = {.u64 = 0}};
-        interrupts_ = interrupts_ && queue.interrupt_fd >= 0 &&
-                      ::epoll_ctl(epoll_, EPOLL_CTL_ADD, queue.interrupt_fd, &event) == 0;
+        interrupts_ = interrupts_ && queue.wakeup.fd >= 0 &&
+                      ::epoll_ctl(epoll_, EPOLL_CTL_ADD, queue.wakeup.fd, &event) == 0;
     }
 }
 
@@ -87,12 +86,12 @@ std::uint64_t IdleSleeper::sleep() noexcept {
     if (interrupts_) {
         // Armed late, a packet may have slipped in: the sleep's own bound limits what that costs.
         for (const RxQueue& queue : watched_) {
-            rte_eth_dev_rx_intr_enable(queue.port, queue.queue);
+            queue.wakeup.arm();
         }
         epoll_event event{};
         ::epoll_pwait2(epoll_, &event, 1, &time, nullptr);
         for (const RxQueue& queue : watched_) {
-            rte_eth_dev_rx_intr_disable(queue.port, queue.queue);
+            queue.wakeup.disarm();
         }
     } else {
         ::clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);

@@ -7,6 +7,7 @@
 #include <boost/lockfree/spsc_queue.hpp>
 
 #include "base/id.h"
+#include "dpdk/port.h"
 #include "fib/neighbor_map.h"
 
 namespace sluice::pipeline {
@@ -44,7 +45,7 @@ struct RxQueue {
     std::uint16_t port = 0;   // ethdev
     std::uint16_t queue = 0;  // of the port
     NetdevId netdev;          // of the port
-    int interrupt_fd = -1;    // readable while packets wait; -1: none
+    dpdk::RxWakeup wakeup{};  // fd -1: the device has none, its worker sleeps by the clock
     friend bool operator==(const RxQueue&, const RxQueue&) = default;
 };
 using RxQueueList = std::vector<RxQueue>;
