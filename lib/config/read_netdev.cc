@@ -32,8 +32,8 @@ std::string_view wrong_with(const net::InterfaceAddr& a) {
     if (v4.is_this_network()) {
         return "in 0.0.0.0/8";
     }
-    if (v4.is_multicast() || v4.is_loopback()) {
-        return v4.is_multicast() ? "a multicast address" : "a loopback address";
+    if (v4.is_multicast()) {
+        return "a multicast address";
     }
     if (v4.is_limited_broadcast() || a.broadcast() == v4) {
         return "the broadcast address";

@@ -209,11 +209,10 @@ bool read_gateway(Reader& r, const Node& node, net::IpAddr& address) {
     if (!r.parsed(node, value, "10.0.1.2 or \"fe80::2\"")) {
         return false;
     }
-    const bool wrong =
-        value.is_v4()
-            ? value.v4().is_this_network() || value.v4().is_loopback() ||
-                  value.v4().is_multicast() || value.v4().is_limited_broadcast()
-            : value.v6().is_unspecified() || value.v6().is_loopback() || value.v6().is_multicast();
+    const bool wrong = value.is_v4() ? value.v4().is_this_network() || value.v4().is_multicast() ||
+                                           value.v4().is_limited_broadcast()
+                                     : value.v6().is_unspecified() || value.v6().is_loopback() ||
+                                           value.v6().is_multicast();
     if (wrong) {
         r.error(node.at, "{} is not a unicast address: write a host's", value.to_string());
         return false;

@@ -108,6 +108,14 @@ void check_addresses(const Netns& netns, Findings& findings) {
         bool has_v6 = false;
         for (const Address& address : addresses) {
             has_v6 = has_v6 || address.value.address.is_v6();
+            if (address.value.address.is_v4() && address.value.address.v4().is_loopback() &&
+                !settings.route_localnet) {
+                findings.add(address.at,
+                             "{} is a loopback address: write a host's unicast address, or "
+                             "route-localnet: true on {}",
+                             address.value.to_string(),
+                             name);
+            }
             const auto [first, is_new] =
                 taken.try_emplace(address.value.address, Place{name, address.at});
             if (!is_new) {

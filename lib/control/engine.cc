@@ -56,7 +56,7 @@ Result<void> check_own_address(const net::InterfaceAddr& own) {
         return {};
     }
     const auto& a = own.address.v4();
-    if (a.is_multicast() || a.is_this_network() || a.is_loopback() || a.is_reserved()) {
+    if (a.is_multicast() || a.is_this_network() || a.is_reserved()) {
         return refuse("no unicast address that a netdev can have");
     }
     if (own.length == 0) {
@@ -169,6 +169,13 @@ Result<void> Engine::check_address(const Netdev& netdev, const net::InterfaceAdd
     }
     if (auto ok = check_own_address(address); !ok) {
         return ok;
+    }
+    if (address.address.is_v4() && address.address.v4().is_loopback() &&
+        !netdev.settings.route_localnet) {
+        return fail(ErrorCode::kInvalid,
+                    "{} is a loopback address, and route-localnet is off on {}",
+                    address.to_string(),
+                    netdev.name);
     }
     const bool link_local = address.address.is_v6() && address.address.v6().is_link_local();
     for (const auto& own : netdev.addresses) {

@@ -86,7 +86,7 @@ Result<void> check_destination(const net::IpPrefix& prefix) {
 
 Result<void> check_gateway_kind(const net::IpAddr& via) {
     const bool host = via.is_v4() ? !via.v4().is_multicast() && !via.v4().is_this_network() &&
-                                        !via.v4().is_loopback() && !via.v4().is_limited_broadcast()
+                                        !via.v4().is_limited_broadcast()
                                   : !via.v6().is_multicast() && !via.v6().is_unspecified() &&
                                         !via.v6().is_loopback();
     if (!host) {
