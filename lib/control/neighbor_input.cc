@@ -147,7 +147,8 @@ DropReason arp_input(const NeighborInput& input,
         return arp.error();
     }
     const Netdev& in = input.in;
-    if (arp->sender_mac != ethernet->source || in.owns(arp->sender_ip)) {
+    if (arp->sender_mac != ethernet->source || in.owns(arp->sender_ip) ||
+        in.is_broadcast(arp->sender_ip)) {
         return DropReason::kArpBadSender;
     }
     // A gateway that a route calls on-link is in no subnet; it is known since we asked for it.

@@ -37,6 +37,12 @@ bool Netdev::on_link(const net::IpAddr& address) const noexcept {
                                [&](const auto& own) { return own.network().contains(address); });
 }
 
+bool Netdev::is_broadcast(const net::Ipv4Addr& address) const noexcept {
+    return address.is_limited_broadcast() || std::ranges::any_of(addresses, [&](const auto& own) {
+               return own.address.is_v4() && own.broadcast() == address;
+           });
+}
+
 std::optional<net::Ipv6Addr> link_local_of(const Netdev& netdev) {
     const auto configured = std::ranges::find_if(
         netdev.addresses, [](const auto& own) { return is_link_local6(own.address); });

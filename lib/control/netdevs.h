@@ -68,6 +68,8 @@ struct Netdev {
     bool owns(const net::IpAddr& address) const noexcept;
     /// Within a subnet of an own address; link-local IPv6 where there is IPv6.
     bool on_link(const net::IpAddr& address) const noexcept;
+    /// The broadcast address of one of its subnets, or 255.255.255.255.
+    bool is_broadcast(const net::Ipv4Addr& address) const noexcept;
     const Netdev& port() const noexcept { return parent == nullptr ? *this : *parent; }
 };
 
