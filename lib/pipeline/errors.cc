@@ -48,7 +48,9 @@ void ip4_error(Context& c, const Packet& p, const net::IcmpError& error) noexcep
     }
     const net::Ipv4Header& ip = p.ip4();
     const net::Ipv4Addr* source = p.in->source_for(ip.source);
-    if (source == nullptr) {
+    if (p.in->local->contains(ip.destination)) {
+        source = &ip.destination;  // the address that was talked to, as with IPv6
+    } else if (source == nullptr) {
         source = p.in->local->any4();
     }
     if (source == nullptr ||
@@ -76,8 +78,10 @@ void ip6_error(Context& c, const Packet& p, const net::IcmpError& error) noexcep
     const net::Ipv6Header& ip = p.ip6();
     // RFC 4443 2.2: an address of the router; never "::", also when the ingress has no global one.
     const net::Ipv6Addr* source = p.in->source_for(ip.source);
-    if ((source == nullptr || source->is_link_local()) && !ip.source.is_link_local() &&
-        p.in->local->any6() != nullptr) {
+    if (p.in->local->contains(ip.destination) || p.in->owns(ip.destination)) {
+        source = &ip.destination;  // RFC 4443 2.2 (a)
+    } else if ((source == nullptr || source->is_link_local()) && !ip.source.is_link_local() &&
+               p.in->local->any6() != nullptr) {
         source = p.in->local->any6();
     }
     if (source == nullptr ||
