@@ -103,11 +103,13 @@ Result<void> Port::take_device(const std::string& device) {
             return fail(ErrorCode::kExists, "device {}: is attached already", name_);
         }
         if (result < 0) {
-            return fail(code_of(result) == ErrorCode::kPermission ? ErrorCode::kPermission
-                                                                  : ErrorCode::kDevice,
-                        "device {}: cannot be attached: {}; the driver's own words are above",
+            // Drivers seldom hand on why the kernel said no; net_tap calls it an invalid argument.
+            const bool rights = geteuid() != 0;
+            return fail(rights ? ErrorCode::kPermission : ErrorCode::kDevice,
+                        "device {}: cannot be attached: {}{}; the driver's own words are above",
                         device,
-                        reason(result));
+                        reason(result),
+                        rights ? ", and this is not root" : "");
         }
         id = port_of_device(name_);
         if (!id) {
