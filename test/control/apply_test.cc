@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/apply.h"
+
+#include <array>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "config/config.h"
+#include "control/router.h"
+#include "engine_fixture.h"
+
+namespace sluice::control::test {
+namespace {
+
+const std::string kBench = R"(version: 1
+instance: bench
+ports:
+  p0:
+    device: dev-p0
+    mac: 02:00:00:00:00:01
+    addresses: [10.0.0.1/24, "fd00::1/64"]
+  p1:
+    device: dev-p1
+    mac: 02:00:00:00:00:02
+    addresses: [10.0.1.1/24, "fd00:1::1/64"]
+vlans:
+  p0.100: {link: p0, id: 100, addresses: [10.0.100.1/24]}
+routes:
+  - {to: 192.0.2.0/24, via: 10.0.1.2}
+  - {to: "2001:db8:2::/48", via: "fd00:1::2"}
+  - {to: 198.51.100.0/24, type: blackhole}
+neighbors:
+  - {to: 10.0.1.2, dev: p1, lladdr: "02:aa:00:00:01:02"}
+)";
+
+class Apply : public EngineTest {
+protected:
+    static config::Config parse(const std::string& text) {
+        auto config = config::load(text, "bench.yaml");
+        if (!config) {
+            ADD_FAILURE() << config.error().front().to_string();
+            std::abort();
+        }
+        return *config;
+    }
+    static std::string with(std::string text, std::string_view from, std::string_view to) {
+        const std::size_t at = text.find(from);
+        EXPECT_NE(at, std::string::npos);
+        return text.replace(at, from.size(), to);
+    }
+    std::string settled_dump() {
+        settle();
+        return dump(Ids::kHidden);  // a VLAN that comes back may have another
+    }
+};
+
+TEST_F(Apply, StartBringsUpTheWholeFile) {
+    const auto config = parse(kBench);
+    Router router(*engine, config::starting_point(config));
+    expect_ok(router.apply(config));
+    EXPECT_EQ(route("192.0.2.9"), "unicast via 10.0.1.2 dev p1");
+    EXPECT_TRUE(resolved(dst("192.0.2.9"))) << "static neighbor";
+    EXPECT_EQ(route("2001:db8:2::9"), "unicast via fd00:1::2 dev p1");
+    EXPECT_EQ(route("198.51.100.9"), "blackhole");
+    EXPECT_EQ(route("10.0.100.9"), "unicast dev p0.100");
+    // Effective configuration fed back: nothing to do.
+    const auto again = parse(router.effective_config());
+    const auto actions = config::diff(config, again);
+    ASSERT_TRUE(actions.has_value());
+    EXPECT_TRUE(actions->empty());
+}
+
+TEST_F(Apply, Case_137_ReloadTouchesOnlyWhatDiffers) {
+    const auto config = parse(kBench);
+    Router router(*engine, config::starting_point(config));
+    expect_ok(router.apply(config));
+    const fib::Dst* gateway = &dst("2001:db8:2::9");
+    plane.hardware.log.clear();
+    expect_ok(router.apply(parse(with(kBench, "via: 10.0.1.2}", "via: 10.0.1.2, metric: 7}"))));
+    EXPECT_EQ(route("192.0.2.9"), "unicast via 10.0.1.2 dev p1");
+    EXPECT_EQ(&dst("2001:db8:2::9"), gateway);
+    EXPECT_TRUE(plane.hardware.log.empty());
+}
+
+TEST_F(Apply, FailureAtAnyPlaceIsUndoneAndNamesTheLine) {
+    const auto config = parse(kBench);
+    Router router(*engine, config::starting_point(config));
+    expect_ok(router.apply(config));
+    // Routes that come over the socket stay whatever the file does.
+    add(via("203.0.113.0/24", "10.0.0.2"));
+    const std::string before = settled_dump();
+
+    std::string text = with(kBench, "via: 10.0.1.2}", "via: 10.0.1.3}");
+    text = with(text, "id: 100, addresses: [10.0.100.1/24]", "id: 200, mtu: 1400");
+    text = with(text, "02:aa:00:00:01:02", "02:aa:00:00:01:03");
+    text = with(text, "vlans:", "  p2:\n    device: broken\nvlans:");
+    const auto result = router.apply(parse(text));
+    ASSERT_FALSE(result.has_value());
+    EXPECT_EQ(result.error().code, ErrorCode::kDevice);
+    EXPECT_TRUE(result.error().message.starts_with("bench.yaml:12:")) << result.error().message;
+    EXPECT_EQ(settled_dump(), before);
+    EXPECT_EQ(router.effective_config(), config::emit(config));
+}
+
+TEST_F(Apply, ChangesOverTheSocketAreUndoneByReload) {
+    const auto config = parse(kBench);
+    Router router(*engine, config::starting_point(config));
+    expect_ok(router.apply(config));
+    const std::string before = settled_dump();
+    expect_ok(router.change_link("p1", {.up = {}, .mtu = 1400, .mac = {}, .promiscuous = {}}));
+    expect_ok(router.add_address("p1", interface("10.5.0.1/24")));
+    expect_ok(router.delete_address("p0", interface("fd00::1/64")));
+    expect_ok(router.delete_neighbor("p1", ip("10.0.1.2")));
+    const auto effective = parse(router.effective_config());
+    EXPECT_EQ(effective.default_netns.ports.at("p1").settings.mtu, 1400);
+    expect_ok(router.apply(config));
+    EXPECT_EQ(settled_dump(), before);
+}
+
+TEST_F(Apply, DeletedPortLeavesTheRunningConfiguration) {
+    const auto config = parse(kBench);
+    Router router(*engine, config::starting_point(config));
+    expect_ok(router.apply(config));
+    expect_ok(router.delete_netdevs(std::array<std::string, 1>{"p1"}));
+    const auto effective = parse(router.effective_config());
+    EXPECT_FALSE(effective.default_netns.ports.contains("p1"));
+    EXPECT_EQ(effective.default_netns.routes.size(), 1U);  // the blackhole
+    expect_ok(router.apply(config));
+    EXPECT_EQ(route("192.0.2.9"), "unicast via 10.0.1.2 dev p1");
+}
+
+TEST_F(Apply, ReloadOfAMissingFileSaysSo) {
+    const auto config = parse(kBench);
+    Router router(*engine, config::starting_point(config));
+    const auto result = router.reload("/nonexistent/sluice.yaml");
+    ASSERT_FALSE(result.has_value());
+    EXPECT_EQ(result.error().code, ErrorCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace sluice::control::test
