@@ -254,4 +254,4 @@ def test_case_C44_giant_frames(new_bench):
 
 
 def test_case_C45_peer_limit():
-    pytest.skip("net_tap knows no peer with a smaller limit; tx_too_big is shown by the stage tests")
+    pytest.skip("what a peer takes is not known; nothing longer than the egress MTU reaches a device")

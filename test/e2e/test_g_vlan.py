@@ -66,10 +66,6 @@ def test_case_G101_tags_pushed_and_popped(vlans):
     vlans.forwards(tagged(udp4(src="10.0.10.2", dst="10.0.20.2"), 10), out="p0", tags=[20])
 
 
-def test_case_G101_strip_offload():
-    pytest.skip("no software device strips tags: what arrives stripped is shown by the stage tests")
-
-
 def test_answers_carry_the_tag(vlans):
     outcome = vlans.probe(tagged(echo4(src="10.0.10.2", dst="10.0.10.1"), 10), wait=1)
     assert [tags_of(f) for f in outcome.frames["p0"]] == [[10]], str(outcome)
