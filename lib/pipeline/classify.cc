@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 
 #include <rte_mbuf.h>
@@ -122,28 +121,6 @@ std::uint8_t checksum_flag(const rte_mbuf& m) noexcept {
                : std::uint8_t{0};
 }
 
-// Brings the headers of a chained packet into its first segment. False: no room to.
-bool make_contiguous(rte_mbuf& m) noexcept {
-    if (m.data_len >= kContiguous || m.data_len == m.pkt_len) [[likely]] {
-        return true;
-    }
-    const std::size_t wanted = std::min<std::size_t>(kContiguous, m.pkt_len);
-    if (wanted - m.data_len > rte_pktmbuf_tailroom(&m)) {
-        return false;
-    }
-    for (rte_mbuf* from = m.next; m.data_len < wanted; from = from->next) {
-        const auto piece =
-            static_cast<std::uint16_t>(std::min<std::size_t>(wanted - m.data_len, from->data_len));
-        std::memcpy(rte_pktmbuf_mtod_offset(&m, std::uint8_t*, m.data_len),
-                    rte_pktmbuf_mtod(from, const std::uint8_t*),
-                    piece);
-        m.data_len = static_cast<std::uint16_t>(m.data_len + piece);
-        from->data_off = static_cast<std::uint16_t>(from->data_off + piece);
-        from->data_len = static_cast<std::uint16_t>(from->data_len - piece);
-    }
-    return true;
-}
-
 }  // namespace
 
 void classify(Context& c,
@@ -162,7 +139,7 @@ void classify(Context& c,
             rte_prefetch0(rte_pktmbuf_mtod(burst[i + kPrefetchAhead], void*));
         }
         rte_mbuf* m = burst[i];
-        const bool contiguous = make_contiguous(*m);
+        const bool contiguous = pull_up(*m, std::min<std::size_t>(kContiguous, m->pkt_len));
         Verdict v =
             contiguous ? classify_frame(c, port, *m) : Verdict{.reason = DropReason::kEthTooShort};
         Packet p{.m = m,

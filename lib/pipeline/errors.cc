@@ -84,20 +84,20 @@ void ip6_error(Context& c, const Packet& p, const net::IcmpError& error) noexcep
                p.in->local->any6() != nullptr) {
         source = p.in->local->any6();
     }
-    if (source == nullptr ||
-        !net::may_send_icmp6_error(p.l3_span(), p.is(Packet::kLinkGroup), error)) {
-        return;
-    }
-    rte_mbuf* m = buffer_for_error(c, p);
-    if (m == nullptr) {
-        return;
-    }
     std::array<std::uint8_t, net::kIcmp6ErrorMax> storage;  // filled as far as used
     const auto quoted =
         dpdk::copy_to_linear(*p.m,
                              p.l2_bytes,
                              std::span(storage).first(std::min<std::size_t>(
                                  storage.size(), sizeof ip + ip.payload_length.host())));
+    // Judged by what is quoted: the header chain may go on in other segments.
+    if (source == nullptr || !net::may_send_icmp6_error(quoted, p.is(Packet::kLinkGroup), error)) {
+        return;
+    }
+    rte_mbuf* m = buffer_for_error(c, p);
+    if (m == nullptr) {
+        return;
+    }
     set_length(*m, net::write_icmp6_error(room(*m), error, *source, quoted));
     ip6_originate(c, m, *p.in);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -105,6 +106,8 @@ void ip6_local(Context& c, Packet& p) noexcept {
     }
     const std::size_t total = sizeof(net::Ipv6Header) + p.ip6().payload_length.host();
     trim_to(*p.m, p.l2_bytes + total);
+    // The header chain is read in one piece; one that is longer than a segment's room is refused.
+    pull_up(*p.m, std::min<std::size_t>(p.m->pkt_len, p.m->data_len + rte_pktmbuf_tailroom(p.m)));
     const net::UpperLayer upper = net::find_upper_layer(p.l3_span());
     if (upper.reason != DropReason::kNone) {
         c.drop(p, upper.reason);

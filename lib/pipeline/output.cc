@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include <rte_ether.h>
 #include <rte_mbuf.h>
@@ -11,6 +12,26 @@
 #include "pipeline/stages.h"
 
 namespace sluice::pipeline {
+
+bool pull_up(rte_mbuf& m, std::size_t bytes) noexcept {
+    if (m.data_len >= bytes) [[likely]] {
+        return true;
+    }
+    if (bytes - m.data_len > rte_pktmbuf_tailroom(&m)) {
+        return false;
+    }
+    for (rte_mbuf* from = m.next; m.data_len < bytes; from = from->next) {
+        const auto piece =
+            static_cast<std::uint16_t>(std::min<std::size_t>(bytes - m.data_len, from->data_len));
+        std::memcpy(rte_pktmbuf_mtod_offset(&m, std::uint8_t*, m.data_len),
+                    rte_pktmbuf_mtod(from, const std::uint8_t*),
+                    piece);
+        m.data_len = static_cast<std::uint16_t>(m.data_len + piece);
+        from->data_off = static_cast<std::uint16_t>(from->data_off + piece);
+        from->data_len = static_cast<std::uint16_t>(from->data_len - piece);
+    }
+    return true;
+}
 
 void trim_to(rte_mbuf& m, std::size_t bytes) noexcept {
     if (m.pkt_len <= bytes) {

@@ -100,6 +100,9 @@ void transmit(Context& c,
               std::size_t l3_bytes,
               bool booked = true) noexcept;
 
+/// Brings the first `bytes` bytes into the first segment; the data's start stays where it is.
+/// False, and nothing is changed: no room to.
+bool pull_up(rte_mbuf& m, std::size_t bytes) noexcept;
 /// Cuts `m` to `bytes` from the end; for chains too.
 void trim_to(rte_mbuf& m, std::size_t bytes) noexcept;
 
