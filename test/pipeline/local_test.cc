@@ -47,10 +47,12 @@ Packet reply6(V6 from) {
         .icmp6(net::icmp6::kEchoReply, 0, kEchoRest)
         .payload(56);
 }
+// The error comes from the address that was talked to.
 Case refused4(std::string name, const Packet& in, DropReason reason, std::uint8_t code) {
+    const V4 talked_to = parse_frame(in.bytes()).ipv4->destination;
     return {.name = std::move(name),
             .in = in,
-            .want = dropped(reason, error4(in, net::icmp::kUnreachable, code))};
+            .want = dropped(reason, error4(in, net::icmp::kUnreachable, code, 0, talked_to))};
 }
 Case silent(std::string name, const Packet& in, DropReason reason) {
     return {.name = std::move(name), .in = in, .want = dropped(reason)};
@@ -335,8 +337,10 @@ Case refused6(std::string name,
               std::uint8_t type,
               std::uint8_t code,
               std::uint32_t rest = 0) {
-    return {
-        .name = std::move(name), .in = in, .want = dropped(reason, error6(in, type, code, rest))};
+    const V6 talked_to = parse_frame(in.bytes()).ipv6->destination;
+    return {.name = std::move(name),
+            .in = in,
+            .want = dropped(reason, error6(in, type, code, rest, talked_to))};
 }
 
 INSTANTIATE_TEST_SUITE_P(

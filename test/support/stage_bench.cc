@@ -385,7 +385,9 @@ std::uint16_t StageBench::catch_sent(std::uint16_t port,
                                      std::uint16_t count) {
     const std::size_t taken = std::min<std::size_t>(count, t_bench->device_room);
     for (std::size_t i = 0; i < taken; ++i) {
-        t_bench->sent_.push_back({port, bytes_of(*packets[i])});
+        if (t_bench->keep_sent) {
+            t_bench->sent_.push_back({port, bytes_of(*packets[i])});
+        }
         rte_pktmbuf_free(packets[i]);
     }
     t_bench->device_room -= taken;

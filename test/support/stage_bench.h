@@ -128,6 +128,8 @@ public:
     void receive(NetdevId port, const std::vector<Bytes>& frames, unsigned number = 0);
     /// What was sent since the last call, in order.
     std::vector<Sent> take_sent();
+    /// False: what is sent is only counted, and nothing here allocates.
+    bool keep_sent = true;
     /// How many packets more the devices take.
     std::size_t device_room = std::numeric_limits<std::size_t>::max();
 
