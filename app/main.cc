@@ -54,6 +54,7 @@ int exit_code(const Error& error) {
             return kExitDevice;
         case ErrorCode::kPermission:
             return kExitPermission;
+        case ErrorCode::kBusy:  // this instance runs already
         case ErrorCode::kInternal:
             return kExitFailure;
         default:

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include <boost/intrusive/set.hpp>
@@ -30,8 +31,17 @@ struct Route : RouteHook, boost::intrusive::set_base_hook<boost::intrusive::opti
         std::uint32_t metric = 0;
         friend bool operator==(const Key&, const Key&) = default;
         friend bool operator<(const Key& a, const Key& b) noexcept {
-            return std::tie(a.prefix, a.metric, a.owner, a.tie) <
-                   std::tie(b.prefix, b.metric, b.owner, b.tie);
+            // An IPv4 address in one comparison rather than by memcmp: this is what a million
+            // insertions spend most of their time on.
+            if constexpr (std::is_same_v<Addr, net::Ipv4Addr>) {
+                return std::tuple(
+                           a.prefix.address.host(), a.prefix.length, a.metric, a.owner, a.tie) <
+                       std::tuple(
+                           b.prefix.address.host(), b.prefix.length, b.metric, b.owner, b.tie);
+            } else {
+                return std::tie(a.prefix, a.metric, a.owner, a.tie) <
+                       std::tie(b.prefix, b.metric, b.owner, b.tie);
+            }
         }
     };
     Key key;

@@ -42,9 +42,12 @@ Router::Router(Engine& engine, config::Config running)
 }
 
 Result<void> Router::apply(config::Config wanted) {
-    if (auto ok = control::apply(engine_, running_, wanted, steady_now()); !ok) {
+    const Time began = steady_now();
+    if (auto ok = control::apply(engine_, running_, wanted, began); !ok) {
         return ok;
     }
+    spdlog::debug("applied in {:.1f} ms",
+                  std::chrono::duration<double, std::milli>(steady_now() - began).count());
     running_ = std::move(wanted);
     return {};
 }
