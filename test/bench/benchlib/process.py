@@ -115,6 +115,8 @@ class Testpmd(Program):
              "--nb-cores=1", "--burst=32", "--total-num-mbufs=20000", "--auto-start"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1)
         self._until("testpmd> ")
+        while self.packets() == 0:  # the prompt may come before the first packet
+            time.sleep(0.05)
 
     def _until(self, text: str) -> str:
         seen = ""
