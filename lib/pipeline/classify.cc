@@ -139,7 +139,8 @@ void classify(Context& c,
             rte_prefetch0(rte_pktmbuf_mtod(burst[i + kPrefetchAhead], void*));
         }
         rte_mbuf* m = burst[i];
-        const bool contiguous = pull_up(*m, std::min<std::size_t>(kContiguous, m->pkt_len));
+        const std::size_t wanted = std::min<std::size_t>(kContiguous, m->pkt_len);
+        const bool contiguous = m->data_len >= wanted || pull_up(*m, wanted);
         Verdict v =
             contiguous ? classify_frame(c, port, *m) : Verdict{.reason = DropReason::kEthTooShort};
         Packet p{.m = m,
