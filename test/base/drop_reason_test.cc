@@ -15,7 +15,8 @@ TEST(DropReason, NamesAreUniqueSnakeCaseAndFoundAgain) {
         const auto reason = static_cast<DropReason>(i);
         const std::string_view name = info(reason).name;
         EXPECT_TRUE(seen.insert(name).second) << name;
-        EXPECT_EQ(name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_"), name.npos) << name;
+        EXPECT_EQ(name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_"), name.npos)
+            << name;
         EXPECT_FALSE(info(reason).source.empty()) << name;
         EXPECT_EQ(drop_reason_from_name(name), reason) << name;
     }
