@@ -113,9 +113,12 @@ INSTANTIATE_TEST_SUITE_P(
              .want = answered(reply4("10.0.0.1")),
              .segments = {0, 14, 0, 20, 0, 8, 0}},
         Case{.name = "segments_of_odd_sizes",
-             .in = request4("10.0.0.1"),
-             .want = answered(reply4("10.0.0.1")),
-             .segments = {61, 1, 39, 3, 5}},
+             .in = from_h0().ipv4({.dst = "10.0.0.1"}).icmp(net::icmp::kEcho).payload(301),
+             .want = answered(by_p0()
+                                  .ipv4({.src = "10.0.0.1", .dst = "10.0.0.2"})
+                                  .icmp(net::icmp::kEchoReply)
+                                  .payload(301)),
+             .segments = {99, 3, 0, 101, 7}},
         silent(
             "bad_checksum",
             from_h0().ipv4({.dst = "10.0.0.1"}).icmp(net::icmp::kEcho, 0, 0, std::uint16_t{0x1234}),
@@ -289,9 +292,12 @@ INSTANTIATE_TEST_SUITE_P(
                                   .icmp6(net::icmp6::kEchoReply)
                                   .payload(1))},
         Case{.name = "segments_of_odd_sizes",
-             .in = request6("fd00::1"),
-             .want = answered(reply6("fd00::1")),
-             .segments = {0, 61, 0, 1, 38, 3}},
+             .in = from_h0().ipv6({.dst = "fd00::1"}).icmp6(net::icmp6::kEcho).payload(1201),
+             .want = answered(by_p0()
+                                  .ipv6({.src = "fd00::1", .dst = "fd00::2"})
+                                  .icmp6(net::icmp6::kEchoReply)
+                                  .payload(1201)),
+             .segments = {0, 61, 0, 701, 38, 77}},
         silent("of_a_fragment",
                from_h0()
                    .ipv6({.dst = "fd00::1"})
