@@ -95,6 +95,7 @@ TEST(NeighborMap, against_a_model_with_long_chains) {
             reclaimer.finish();
         }
     }
+    reclaimer.finish();
 }
 
 // A reader that stands on a node that is taken out still finds the rest of its chain.
