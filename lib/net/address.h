@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -33,6 +34,11 @@ struct MacAddr {
     constexpr bool is_group() const noexcept { return (bytes[0] & 1U) != 0; }
     constexpr bool is_zero() const noexcept { return *this == MacAddr{}; }
     friend constexpr auto operator<=>(const MacAddr&, const MacAddr&) = default;
+    friend constexpr bool operator==(const MacAddr& a, const MacAddr& b) noexcept {
+        const auto x = std::bit_cast<std::array<std::uint16_t, 3>>(a.bytes);
+        const auto y = std::bit_cast<std::array<std::uint16_t, 3>>(b.bytes);
+        return ((x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2])) == 0;
+    }
 };
 inline constexpr MacAddr kBroadcastMac{{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
 
@@ -68,17 +74,22 @@ struct Ipv6Addr {
     static Parsed<Ipv6Addr> parse(std::string_view text);  // RFC 4291 2.2, without zone
     std::string to_string() const;                         // RFC 5952
 
-    constexpr bool is_unspecified() const noexcept { return *this == Ipv6Addr{}; }
+    // These run per packet, and the library compares arrays by calling memcmp: words instead.
+    using Words = std::array<std::uint64_t, 2>;  // in memory order
+    constexpr Words words() const noexcept { return std::bit_cast<Words>(bytes); }
+    constexpr bool is_unspecified() const noexcept { return (words()[0] | words()[1]) == 0; }
     constexpr bool is_loopback() const noexcept {
-        Ipv6Addr one;
-        one.bytes[15] = 1;
-        return *this == one;
+        constexpr auto kOne = Be<std::uint64_t>::from_host(1).raw();
+        return words()[0] == 0 && words()[1] == kOne;
     }
     constexpr bool is_multicast() const noexcept { return bytes[0] == 0xff; }
     constexpr bool is_link_local() const noexcept {  // fe80::/10
         return bytes[0] == 0xfe && (bytes[1] & 0xc0U) == 0x80;
     }
     friend constexpr auto operator<=>(const Ipv6Addr&, const Ipv6Addr&) = default;
+    friend constexpr bool operator==(const Ipv6Addr& a, const Ipv6Addr& b) noexcept {
+        return ((a.words()[0] ^ b.words()[0]) | (a.words()[1] ^ b.words()[1])) == 0;
+    }
 };
 
 /// RFC 4291 2.5.1, appendix A: fe80:: and the modified EUI-64 of `mac`.
