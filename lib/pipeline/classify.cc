@@ -121,6 +121,17 @@ std::uint8_t checksum_flag(const rte_mbuf& m) noexcept {
                : std::uint8_t{0};
 }
 
+// Field by field into its place: a struct built on the stack and copied as vectors waits for its
+// own narrow stores, 80 cycles a packet.
+void place(Packet& p, rte_mbuf* m, const fib::NetdevView* in, const Verdict& v) noexcept {
+    p.m = m;
+    p.in = in;
+    p.l3 = rte_pktmbuf_mtod_offset(m, std::uint8_t*, v.l2_bytes);
+    p.book = in->id;
+    p.l2_bytes = v.l2_bytes;
+    p.flags = v.flags;
+}
+
 }  // namespace
 
 void classify(Context& c,
@@ -143,26 +154,23 @@ void classify(Context& c,
         const bool contiguous = m->data_len >= wanted || pull_up(*m, wanted);
         Verdict v =
             contiguous ? classify_frame(c, port, *m) : Verdict{.reason = DropReason::kEthTooShort};
-        Packet p{.m = m,
-                 .in = v.in != nullptr ? v.in : &port,
-                 .l3 = rte_pktmbuf_mtod_offset(m, std::uint8_t*, v.l2_bytes),
-                 .l2_bytes = v.l2_bytes,
-                 .flags = v.flags};
-        p.book = p.in->id;
-        received.count(p.book, m->pkt_len);
+        const fib::NetdevView* in = v.in != nullptr ? v.in : &port;
+        received.count(in->id, m->pkt_len);
         if (v.reason != DropReason::kNone) [[unlikely]] {
-            c.stats.drop(p.book, v.reason, 0);
+            c.stats.drop(in->id, v.reason, 0);
             rte_pktmbuf_free(m);
         } else if (v.type == net::kEtherTypeIpv4) {
-            p.flags |= checksum_flag(*m);
-            ip4.packets[ip4.count++] = p;
+            v.flags |= checksum_flag(*m);
+            place(ip4.packets[ip4.count++], m, in, v);
         } else if (v.type == net::kEtherTypeIpv6) {
-            p.flags |= Packet::kIpv6;
-            ip6.packets[ip6.count++] = p;
+            v.flags |= Packet::kIpv6;
+            place(ip6.packets[ip6.count++], m, in, v);
         } else if (v.type == net::kEtherTypeArp) {
+            Packet p;
+            place(p, m, in, v);
             punt(c, p);
         } else {
-            c.stats.drop(p.book, DropReason::kEthUnknownType, 0);
+            c.stats.drop(in->id, DropReason::kEthUnknownType, 0);
             rte_pktmbuf_free(m);
         }
     }

@@ -80,7 +80,9 @@ void ip4_input(Context& c, Batch4& batch) noexcept {
             }
         }
         batch.destinations[kept] = destination;
-        batch.packets[kept] = p;
+        if (kept != i) {
+            batch.packets[kept] = p;
+        }
         ++kept;
     }
     batch.count = kept;

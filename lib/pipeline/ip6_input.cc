@@ -77,7 +77,9 @@ void ip6_input(Context& c, Batch6& batch) noexcept {
             continue;
         }
         batch.destinations[kept] = destination;
-        batch.packets[kept] = p;
+        if (kept != i) {
+            batch.packets[kept] = p;
+        }
         ++kept;
     }
     batch.count = kept;
