@@ -115,7 +115,7 @@ rte_mbuf* make_fragment(Context& c,
 
 }  // namespace
 
-void ip4_fragment(Context& c, Packet& p, const fib::Dst& dst) noexcept {
+void ip4_fragment(Context& c, Packet& p, const fib::Dst& dst, std::uint16_t mtu) noexcept {
     const net::Ipv4Header& ip = p.ip4();
     const std::size_t first_header = ip.header_bytes();
     const std::size_t payload = ip.total_length.host() - first_header;
@@ -134,9 +134,9 @@ void ip4_fragment(Context& c, Packet& p, const fib::Dst& dst) noexcept {
     std::array<rte_mbuf*, kMaxFragments> fragments;  // filled as far as used
     std::size_t count = 0;
     for (std::size_t done = 0; done < payload;) {
-        const std::size_t room = (dst.mtu - header.size) & ~std::size_t{7};
+        const std::size_t room = (mtu - header.size) & ~std::size_t{7};
         // The last one may fill the MTU to the byte.
-        const bool last = payload - done <= dst.mtu - header.size;
+        const bool last = payload - done <= mtu - header.size;
         const std::size_t piece = last ? payload - done : room;
         seal({header.bytes.data(), header.size}, piece, base + done, !last || more_after);
         rte_mbuf* m =

@@ -66,17 +66,22 @@ bool IdleSleeper::began() noexcept {
 
 void IdleSleeper::prepare(const RxQueueList* queues) noexcept {
     // Not by address: a new list may lie where a freed one did.
-    if (*queues == watched_) {
-        return;
+    if (*queues != watched_) {
+        watched_ = *queues;
+        ::close(epoll_);
+        epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
+        interrupts_ = epoll_ >= 0 && !watched_.empty();
+        for (const RxQueue& queue : watched_) {
+            epoll_event event{.events = EPOLLIN, .data = {.u64 = 0}};
+            interrupts_ = interrupts_ && queue.wakeup.fd >= 0 &&
+                          ::epoll_ctl(epoll_, EPOLL_CTL_ADD, queue.wakeup.fd, &event) == 0;
+        }
     }
-    watched_ = *queues;
-    ::close(epoll_);
-    epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
-    interrupts_ = epoll_ >= 0 && !watched_.empty();
-    for (const RxQueue& queue : watched_) {
-        epoll_event event{.events = EPOLLIN, .data = {.u64 = 0}};
-        interrupts_ = interrupts_ && queue.wakeup.fd >= 0 &&
-                      ::epoll_ctl(epoll_, EPOLL_CTL_ADD, queue.wakeup.fd, &event) == 0;
+    if (interrupts_) {
+        // Armed late, a packet may have slipped in: the sleep's own bound limits what that costs.
+        for (const RxQueue& queue : watched_) {
+            queue.wakeup.arm();
+        }
     }
 }
 
@@ -84,20 +89,24 @@ std::uint64_t IdleSleeper::sleep() noexcept {
     const std::uint64_t before = monotonic_ns();
     const timespec time = to_timespec(sleep_us_);
     if (interrupts_) {
-        // Armed late, a packet may have slipped in: the sleep's own bound limits what that costs.
-        for (const RxQueue& queue : watched_) {
-            queue.wakeup.arm();
-        }
         epoll_event event{};
         ::epoll_pwait2(epoll_, &event, 1, &time, nullptr);
-        for (const RxQueue& queue : watched_) {
-            queue.wakeup.disarm();
-        }
     } else {
         ::clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
     }
     sleep_us_ = std::min(sleep_us_ * 2, kIdleSleepMaxUs);
     return monotonic_ns() - before;
+}
+
+void IdleSleeper::wake(const RxQueueList& queues) noexcept {
+    if (!interrupts_) {
+        return;
+    }
+    for (const RxQueue& queue : watched_) {
+        if (std::ranges::find(queues, queue) != queues.end()) {
+            queue.wakeup.disarm();
+        }
+    }
 }
 
 }  // namespace sluice::pipeline

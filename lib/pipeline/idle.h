@@ -27,8 +27,11 @@ public:
     /// Before the caller goes offline: takes over what to watch when `queues` is another list than
     /// the last time.
     void prepare(const RxQueueList* queues) noexcept;
-    /// Sleeps; returns nanoseconds slept.
+    /// Sleeps without touching a device; returns nanoseconds slept. The caller is offline.
     std::uint64_t sleep() noexcept;
+    /// Back online: disarms what is still in `queues`; a device that has gone meanwhile is not
+    /// touched.
+    void wake(const RxQueueList& queues) noexcept;
 
 private:
     static constexpr std::uint32_t kFirstSleepUs = 20;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -39,7 +40,7 @@ fib::NeighborKeyWords neighbor_key(const Packet& p, const fib::Dst& dst) noexcep
 }
 
 // To a neighbour: what a router does to every packet that it forwards (RFC 1812 5.2.1).
-void to_neighbor(Context& c, Packet& p, const fib::Dst& dst) noexcept {
+void to_neighbor(Context& c, Packet& p, const fib::Dst& dst, std::uint16_t mtu) noexcept {
     net::Ipv4Header& ip = p.ip4();
     const bool originated = p.is(Packet::kOriginated);
     const std::size_t length = ip.total_length.host();
@@ -59,14 +60,14 @@ void to_neighbor(Context& c, Packet& p, const fib::Dst& dst) noexcept {
             return;
         }
     }
-    if (length > dst.mtu && ip.dont_fragment()) [[unlikely]] {
+    if (length > mtu && ip.dont_fragment()) [[unlikely]] {
         // RFC 1191 4: the MTU of the next hop in the low half.
         reject(c,
                p,
                DropReason::kFragmentationNeeded,
                {.type = net::icmp::kUnreachable,
                 .code = net::icmp::kFragmentationNeeded,
-                .rest = dst.mtu});
+                .rest = mtu});
         return;
     }
     const std::uint32_t state = dst.state.load(std::memory_order_acquire);
@@ -80,8 +81,8 @@ void to_neighbor(Context& c, Packet& p, const fib::Dst& dst) noexcept {
     if (!originated) {
         net::decrement_ttl(ip);
     }
-    if (length > dst.mtu) [[unlikely]] {
-        ip4_fragment(c, p, dst);
+    if (length > mtu) [[unlikely]] {
+        ip4_fragment(c, p, dst, mtu);
         return;
     }
     transmit(c, p, dst, length);
@@ -97,7 +98,7 @@ void to_broadcast(Context& c, Packet& p, const fib::Dst& dst) noexcept {
     } else if (dst.out == p.in->id) {
         c.drop(p, DropReason::kDestinationBroadcast);
     } else {
-        to_neighbor(c, p, dst);
+        to_neighbor(c, p, dst, dst.mtu);
     }
 }
 
@@ -126,11 +127,13 @@ void no_way(Context& c, const Packet& p, fib::DstType type) noexcept {
 void ip4_act(Context& c, Packet& p, const fib::Dst& dst) noexcept {
     switch (dst.type) {
         case fib::DstType::kUnicast:
-            to_neighbor(c, p, dst);
+            to_neighbor(c, p, dst, dst.mtu);
             return;
         case fib::DstType::kConnected: {
             const fib::DstIndex host = c.shared.neighbors.find(neighbor_key(p, dst));
-            to_neighbor(c, p, host == fib::kNoRoute ? dst : c.shared.dsts[host]);
+            // The host's own dst knows its netdev's MTU, the prefix's that of its route.
+            const fib::Dst& to = host == fib::kNoRoute ? dst : c.shared.dsts[host];
+            to_neighbor(c, p, to, std::min(to.mtu, dst.mtu));
             return;
         }
         case fib::DstType::kLocal:

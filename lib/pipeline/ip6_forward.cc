@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -56,16 +57,15 @@ bool refuse_transit(Context& c, const Packet& p) noexcept {
     return false;
 }
 
-void to_neighbor(Context& c, Packet& p, const fib::Dst& dst) noexcept {
+void to_neighbor(Context& c, Packet& p, const fib::Dst& dst, std::uint16_t mtu) noexcept {
     net::Ipv6Header& ip = p.ip6();
     const bool originated = p.is(Packet::kOriginated);
     if (!originated && refuse_transit(c, p)) {
         return;
     }
     const std::size_t length = sizeof ip + ip.payload_length.host();
-    if (length > dst.mtu) [[unlikely]] {
-        reject(
-            c, p, DropReason::kPacketTooBig, {.type = net::icmp6::kPacketTooBig, .rest = dst.mtu});
+    if (length > mtu) [[unlikely]] {
+        reject(c, p, DropReason::kPacketTooBig, {.type = net::icmp6::kPacketTooBig, .rest = mtu});
         return;
     }
     const std::uint32_t state = dst.state.load(std::memory_order_acquire);
@@ -107,11 +107,13 @@ void no_way(Context& c, const Packet& p, fib::DstType type) noexcept {
 void ip6_act(Context& c, Packet& p, const fib::Dst& dst) noexcept {
     switch (dst.type) {
         case fib::DstType::kUnicast:
-            to_neighbor(c, p, dst);
+            to_neighbor(c, p, dst, dst.mtu);
             return;
         case fib::DstType::kConnected: {
             const fib::DstIndex host = c.shared.neighbors.find(neighbor_key(p, dst));
-            to_neighbor(c, p, host == fib::kNoRoute ? dst : c.shared.dsts[host]);
+            // The host's own dst knows its netdev's MTU, the prefix's that of its route.
+            const fib::Dst& to = host == fib::kNoRoute ? dst : c.shared.dsts[host];
+            to_neighbor(c, p, to, std::min(to.mtu, dst.mtu));
             return;
         }
         case fib::DstType::kLocal:

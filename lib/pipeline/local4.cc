@@ -21,7 +21,7 @@ namespace {
 // To a unicast address of ours, which can then be the answer's source?
 bool to_unicast(const Packet& p) noexcept {
     const net::Ipv4Addr& a = p.ip4().destination;
-    return !a.is_multicast() && !a.is_limited_broadcast() && p.in->local->contains(a);
+    return !a.is_multicast() && !a.is_limited_broadcast() && !p.is(Packet::kIpBroadcast);
 }
 
 // RFC 1812 4.3.3.6: the request becomes the reply, options and data as they came.

@@ -76,7 +76,7 @@ void ip4_originate(Context& c, rte_mbuf* m, const fib::NetdevView& in) noexcept;
 void ip6_originate(Context& c, rte_mbuf* m, const fib::NetdevView& in) noexcept;
 
 /// IPv4 with DF clear, longer than the path takes (fragment.cc): sends the fragments, frees `p.m`.
-void ip4_fragment(Context& c, Packet& p, const fib::Dst& dst) noexcept;
+void ip4_fragment(Context& c, Packet& p, const fib::Dst& dst, std::uint16_t mtu) noexcept;
 
 /// Waits for a neighbour (resolve.cc).
 void hold(Context& c, Packet& p, const fib::NeighborKeyWords& key) noexcept;

@@ -278,6 +278,7 @@ void Worker::run() noexcept {
             reader.offline();
             const std::uint64_t ns = sleeper.sleep();
             reader.online();
+            sleeper.wake(*w.queues.load(std::memory_order_acquire));
             stats::bump(counters.sleeps);
             stats::bump(counters.sleep_ns, ns);
             before = rte_rdtsc();

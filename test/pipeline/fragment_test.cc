@@ -249,6 +249,26 @@ TEST_F(Fragments, Case_C39_jumbo_of_several_segments) {
     EXPECT_EQ(reassembled(sent), datagram(8972));
 }
 
+// A route with a netdev and no gateway: its MTU holds for resolved hosts as for unresolved ones.
+TEST_F(Fragments, Check_132_mtu_of_an_on_link_route_holds_when_the_host_is_known) {
+    add_route("198.51.100.0/24", {.type = fib::DstType::kConnected, .dev = kP1, .mtu = 1400});
+    add_route("2001:db8:9::/64", {.type = fib::DstType::kConnected, .dev = kP1, .mtu = 1400});
+    const net::IpAddr host4 = *net::IpAddr::parse("198.51.100.9");
+    const net::IpAddr host6 = *net::IpAddr::parse("2001:db8:9::9");
+    const Packet in4 = from_h0().ipv4({.dst = "198.51.100.9", .df = true}).udp().payload(1373);
+    const Packet in6 = from_h0().ipv6({.dst = "2001:db8:9::9"}).udp().payload(1353);
+    const auto check = [&](std::string name) {
+        expect(too_big4(name + " 4", in4));
+        expect(too_big6(name + " 6", in6));
+    };
+    check("unresolved");
+    for (const net::IpAddr& host : {host4, host6}) {
+        add_neighbor(kP1, host);
+        resolve(kP1, host, kH1Mac);
+    }
+    check("resolved");
+}
+
 TEST_F(Fragments, Case_C39_jumbo6_and_its_error) {
     add_route("2001:db8:2::/48", {.via = "fd00:1::2", .dev = kP1, .mtu = 9000});
     const Packet in = from_h0().ipv6().udp().payload(8952);

@@ -474,6 +474,13 @@ TEST_F(LocalMore, hosts_are_no_routers) {
     expect({.name = "echo", .in = request4("10.0.0.1"), .want = answered(reply4("10.0.0.1"))});
 }
 
+// A route of type local makes its whole prefix ours: the reply comes from what was asked.
+TEST_F(LocalMore, echo_to_a_local_route_is_answered_from_there) {
+    add_route("203.0.113.0/24", {.type = fib::DstType::kLocal, .dev = kLo});
+    expect(
+        {.name = "echo", .in = request4("203.0.113.5"), .want = answered(reply4("203.0.113.5"))});
+}
+
 // A reply longer than the way back takes goes in fragments: DF was cleared.
 TEST_F(LocalMore, long_reply_is_fragmented) {
     add_route("10.0.0.2/32", {.via = "10.0.0.2", .dev = kP0, .mtu = 576});
