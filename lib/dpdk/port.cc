@@ -320,6 +320,7 @@ Port::Port(Port&& other) noexcept
       started_(std::exchange(other.started_, false)),
       promiscuous_(other.promiscuous_),
       rx_interrupts_(other.rx_interrupts_),
+      promiscuous_needed_(other.promiscuous_needed_),
       rx_interrupts_wanted_(other.rx_interrupts_wanted_),
       tap_(other.tap_),
       running_(std::exchange(other.running_, false)) {}
@@ -377,7 +378,7 @@ Result<void> Port::start() {
     started_ = true;
     // NDP lives on multicast groups.
     if (auto ok = set_allmulticast(true); !ok) {
-        promiscuous_ = true;
+        promiscuous_needed_ = true;
         note(fmt::format("port {}: promiscuous, as it takes no all-multicast", name_));
     }
     if (auto ok = set_promiscuous(promiscuous_); !ok) {

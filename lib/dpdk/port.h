@@ -139,6 +139,7 @@ private:
     std::uint16_t rx_descriptors_ = 0, tx_descriptors_ = 0;
     std::uint16_t mtu_ = 0, min_mtu_ = 0, max_mtu_ = 0;
     bool attached_ = false, started_ = false, promiscuous_ = false, rx_interrupts_ = false;
+    bool promiscuous_needed_ = false;  // for what the device cannot filter otherwise
     bool rx_interrupts_wanted_ = false;
     bool tap_ = false;      // see tap.h
     bool running_ = false;  // the device; differs from started_ for a tap only

@@ -65,7 +65,8 @@ Result<void> Port::set_mac(const net::MacAddr& mac) {
     rte_ether_addr ether = to_ether(mac);
     const int result = rte_eth_dev_default_mac_addr_set(id_.value, &ether);
     if (result == -ENOTSUP) {
-        if (auto ok = set_promiscuous(true); !ok) {
+        promiscuous_needed_ = true;
+        if (auto ok = set_promiscuous(promiscuous_); !ok) {
             return ok;
         }
         note(fmt::format("port {}: promiscuous, as {} cannot change its MAC", name_, driver_));
@@ -85,8 +86,8 @@ Result<void> Port::set_promiscuous(bool on) {
     if (tap_) {  // filters nothing
         return {};
     }
-    const int result =
-        on ? rte_eth_promiscuous_enable(id_.value) : rte_eth_promiscuous_disable(id_.value);
+    const int result = on || promiscuous_needed_ ? rte_eth_promiscuous_enable(id_.value)
+                                                 : rte_eth_promiscuous_disable(id_.value);
     // A device without the switch filters nothing either.
     if (result < 0 && result != -ENOTSUP) {
         return fail(code_of(result), "port {}: promiscuous mode: {}", name_, reason(result));
