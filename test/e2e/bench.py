@@ -105,13 +105,22 @@ class Base:
         if options.get("cable") == "veth":
             for number in range(len(self.taps)):
                 self._lay_cable(number)
+        self.wires = {}
         self.level = None
         try:
             self.daemon.start()
+            self.set_up()
         except BaseException:
-            self.daemon.kill()
-            self.router.delete()
+            self.tear_down()
             raise
+
+    def set_up(self):
+        """What a kind of bench adds to the running daemon."""
+        self.level = self.ctl.pools()
+
+    def tear_down(self):
+        self.daemon.clean_up()
+        self.router.delete()
 
     def _lay_cable(self, number):
         ends = [f"t{number}", f"v{number}"]
@@ -146,16 +155,13 @@ class Base:
                     if port["device"].startswith("net_tap")}
             assert not taps & self.router.links(), "a tap is left behind"
         finally:
-            self.daemon.kill()
-            self.router.delete()
+            self.tear_down()
 
 
 class WireBench(Base):
     """Every port's cable ends in a Wire: the tests are the hosts."""
 
-    def __init__(self, ports=None, **options):
-        super().__init__(ports, **options)
-        self.wires = {}
+    def set_up(self):
         # Ports that cannot answer now.
         self.quiet = {name for name, port in self.daemon.config["ports"].items() if not port.get("up", True)}
         for name, tap in self.taps.items():
@@ -305,12 +311,10 @@ class WireBench(Base):
     def own_addresses(self):
         return {row["address"].split("/")[0] for row in self.ctl.json("addr", "show")}
 
-    def close(self):
-        try:
-            super().close()
-        finally:
-            for wire in self.wires.values():
-                wire.close()
+    def tear_down(self):
+        for wire in self.wires.values():
+            wire.close()
+        super().tear_down()
 
 
 class HostBench(Base):
@@ -318,9 +322,11 @@ class HostBench(Base):
 
     def __init__(self, **options):
         options.setdefault("neighbors", [])
-        super().__init__(standard=False, ports=PORTS, routes=ROUTES, **options)
-        self.level = self.ctl.pools()
         self.hosts = []
+        super().__init__(standard=False, ports=PORTS, routes=ROUTES, **options)
+
+    def set_up(self):
+        super().set_up()
         for number, (mac, four, six) in enumerate(
                 [(H0, "10.0.0", "fd00:"), (H1, "10.0.1", "fd00:1:")]):
             host = Namespace(f"h{number}")
@@ -340,13 +346,8 @@ class HostBench(Base):
         self.h0, self.h1 = self.hosts
         self.h1.run("ip", "addr", "add", "192.0.2.9/32", "dev", "lo")
         self.h1.run("ip", "addr", "add", "2001:db8:2::9/128", "dev", "lo", "nodad")
-        # The level of the pools is that of an idle daemon: nothing is held for a neighbor then.
 
-    def close(self):
-        try:
-            for host in self.hosts:
-                host.run("ip", "-all", "route", "flush", check=False)
-            super().close()
-        finally:
-            for host in self.hosts:
-                host.delete()
+    def tear_down(self):
+        super().tear_down()
+        for host in self.hosts:
+            host.delete()

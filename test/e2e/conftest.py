@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import signal
 import sys
 
 import pytest
@@ -10,6 +11,10 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from bench import HostBench, WireBench  # noqa: E402
+
+
+# Told to end (scripts/test has a time limit), the fixtures clean up as after ^C.
+signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items):

@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -147,3 +148,9 @@ class Daemon:
             self.process.kill()
         if self.process:
             self.process.wait()
+
+    def clean_up(self):
+        """Whatever happened, nothing stays: not the process, nor what a killed one leaves."""
+        self.kill()
+        shutil.rmtree(f"/var/run/dpdk/sluice-{self.config['instance']}", ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)

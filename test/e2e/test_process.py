@@ -178,7 +178,7 @@ def test_clean_stop(signum):
         assert not {"t0", "t1"} & router.links()
         assert leftovers(config) == []
     finally:
-        daemon.kill()
+        daemon.clean_up()
         router.delete()
 
 
@@ -199,7 +199,7 @@ def test_kill_9_then_start_again():
         assert daemon.stop() == 0
         assert leftovers(config) == []
     finally:
-        daemon.kill()
+        daemon.clean_up()
         router.delete()
 
 
@@ -265,7 +265,7 @@ def test_case_A01_route_loop():
         watch.close()
     finally:
         for daemon in daemons:
-            daemon.kill()
+            daemon.clean_up()
         router.delete()
 
 
