@@ -35,6 +35,7 @@ struct EngineOptions {
     NeighborSettings neighbors;
     bool rx_interrupts = false;
     std::uint16_t descriptors = 1024;  // per queue, receiving and sending
+    Netdevs::Clock clock = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
 };
 
 /// A main or other routing table.

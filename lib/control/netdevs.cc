@@ -9,6 +9,10 @@
 namespace sluice::control {
 namespace {
 
+// A worker holds a packet for up to 10 s (kHoldMaxNs in pipeline/resolve.cc) and books it off the
+// netdev where it came in; rings to and from the control thread are empty long before.
+constexpr std::chrono::seconds kIdQuarantine{15};
+
 bool is_link_local6(const net::IpAddr& address) noexcept {
     return address.is_v6() && address.v6().is_link_local();
 }
@@ -55,8 +59,8 @@ std::optional<net::Ipv6Addr> link_local_of(const Netdev& netdev) {
     return net::link_local_from_mac(netdev.mac);
 }
 
-Netdevs::Netdevs(fib::Shared& shared, Reclaimer& reclaimer)
-    : shared_(shared), reclaimer_(reclaimer) {}
+Netdevs::Netdevs(fib::Shared& shared, Reclaimer& reclaimer, Clock clock)
+    : shared_(shared), reclaimer_(reclaimer), clock_(std::move(clock)) {}
 
 Netdevs::~Netdevs() {
     for (std::size_t id = 0; id < ids_end_; ++id) {
@@ -64,23 +68,35 @@ Netdevs::~Netdevs() {
     }
 }
 
+std::optional<NetdevId> Netdevs::take_id() {
+    if (!free_ids_.empty() && clock_() - free_ids_.front().destroyed >= kIdQuarantine) {
+        const NetdevId id = free_ids_.front().id;
+        free_ids_.pop_front();
+        return id;
+    }
+    if (ids_end_ == kMaxNetdevs) {
+        return std::nullopt;
+    }
+    return NetdevId{static_cast<std::uint16_t>(ids_end_++)};
+}
+
 Result<Netdev*> Netdevs::create(const std::string& name, fib::NetdevKind kind, Netns& netns) {
     if (by_name_.contains(name)) {
         return fail(ErrorCode::kExists, "netdev {} is there already", name);
     }
-    const auto* free = std::ranges::find(id_used_, false);
-    if (free == id_used_.end()) {
-        return fail(ErrorCode::kLimit, "all {} netdevs are in use", kMaxNetdevs);
+    const auto id = take_id();
+    if (!id) {
+        return fail(ErrorCode::kLimit,
+                    "all {} netdevs are in use; those deleted within the last {} s count",
+                    kMaxNetdevs,
+                    kIdQuarantine.count());
     }
-    const auto index = static_cast<std::size_t>(free - id_used_.begin());
     auto netdev = std::make_unique<Netdev>();
-    netdev->id = NetdevId{static_cast<std::uint16_t>(index)};
+    netdev->id = *id;
     netdev->name = name;
     netdev->kind = kind;
     netdev->netns = &netns;
-    id_used_[index] = true;
-    by_id_[index] = netdev.get();
-    ids_end_ = std::max(ids_end_, index + 1);
+    by_id_[id->value] = netdev.get();
     return by_name_.emplace(name, std::move(netdev)).first->second.get();
 }
 
@@ -91,7 +107,9 @@ void Netdevs::destroy(Netdev& netdev) {
     by_name_.erase(by_name_.find(netdev.name));
     // Twice: a worker that learns within the first period that the netdev is gone still books the
     // packets it held.
-    reclaimer_.defer([this, id] { reclaimer_.defer([this, id] { id_used_[id.value] = false; }); });
+    const FreeId free{id, clock_()};
+    reclaimer_.defer(
+        [this, free] { reclaimer_.defer([this, free] { free_ids_.push_back(free); }); });
 }
 
 Netdev* Netdevs::find(std::string_view name) const noexcept {

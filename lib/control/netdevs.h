@@ -2,8 +2,11 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -76,16 +79,21 @@ struct Netdev {
 /// All netdevs by name and id, and their views for the workers. Control thread.
 class Netdevs {
 public:
-    Netdevs(fib::Shared& shared, Reclaimer& reclaimer);
+    /// Time since any epoch that does not jump.
+    using Clock = std::function<std::chrono::nanoseconds()>;
+
+    Netdevs(fib::Shared& shared, Reclaimer& reclaimer, Clock clock);
     Netdevs(const Netdevs&) = delete;
     Netdevs& operator=(const Netdevs&) = delete;
     Netdevs(Netdevs&&) = delete;
     Netdevs& operator=(Netdevs&&) = delete;
     ~Netdevs();
 
-    /// Takes the lowest free id. kExists, kLimit. Not published yet.
+    /// Takes the id that has been free for longest, else a new one. kExists, kLimit. Not published
+    /// yet.
     Result<Netdev*> create(const std::string& name, fib::NetdevKind kind, Netns& netns);
-    /// Unpublishes; the id is free again when no worker can know it any more.
+    /// Unpublishes; the id is free again when no worker can know it any more and none still holds a
+    /// packet that came in there.
     void destroy(Netdev& netdev);
 
     Netdev* find(std::string_view name) const noexcept;
@@ -116,13 +124,20 @@ public:
 private:
     std::unique_ptr<fib::NetdevView> make_view(const Netdev& netdev) const;
     void swap_view(NetdevId id, const fib::NetdevView* view);
+    std::optional<NetdevId> take_id();
+
+    struct FreeId {
+        NetdevId id;
+        std::chrono::nanoseconds destroyed;
+    };
 
     fib::Shared& shared_;
     Reclaimer& reclaimer_;
+    Clock clock_;
     std::map<std::string, std::unique_ptr<Netdev>, std::less<>> by_name_;
     std::array<Netdev*, kMaxNetdevs> by_id_{};
-    std::array<bool, kMaxNetdevs> id_used_{};
-    std::size_t ids_end_ = 0;  // above the highest id ever used
+    std::deque<FreeId> free_ids_;  // in order of destroy()
+    std::size_t ids_end_ = 0;      // above the highest id ever used
 };
 
 /// The link-local address that a netdev has: none without IPv6, a configured one, else from the

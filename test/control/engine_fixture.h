@@ -161,6 +161,7 @@ public:
 class EngineTest : public ::testing::Test {
 protected:
     explicit EngineTest(std::size_t workers = 1, EngineOptions options = {}) : plane(workers) {
+        options.clock = [this] { return now; };
         engine = *Engine::create(options, shared, rcu, plane);
     }
 

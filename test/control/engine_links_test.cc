@@ -44,6 +44,9 @@ TEST_F(EngineLinks, Check_145_AnIdIsUsedAgainOnlyAfterItsGracePeriod) {
     EXPECT_EQ(shared.netdev(old), nullptr);
     add_port("p2", "02:00:00:00:00:09");
     EXPECT_NE(netdev("p2").id, old);
+    now += std::chrono::seconds(15);
+    add_port("p3", "02:00:00:00:00:0a");
+    EXPECT_NE(netdev("p3").id, old) << "workers may know it";
     settle();
     add_port("p1", "02:00:00:00:00:02");
     EXPECT_EQ(netdev("p1").id, old);
@@ -51,6 +54,46 @@ TEST_F(EngineLinks, Check_145_AnIdIsUsedAgainOnlyAfterItsGracePeriod) {
     add(via("192.0.2.0/24", "10.0.1.2"));
     EXPECT_EQ(route("192.0.2.9"), "unicast via 10.0.1.2 dev p1");
     EXPECT_EQ(dst("192.0.2.9").port, netdev("p1").device->id().value);
+}
+
+// A worker books what it held, up to 10 s, off the id where it came in.
+TEST_F(EngineLinks, Check_145_149_AnIdWaitsUntilHeldPacketsAreBooked) {
+    const NetdevId first = netdev("p1").id;
+    const NetdevId second = netdev("p0").id;
+    plane.blocks[0].netdev(first).held = 1;
+    EXPECT_EQ(remove({"p1"}), "fine");
+    now += std::chrono::seconds(2);
+    EXPECT_EQ(remove({"p0"}), "fine");
+    settle();
+    now += std::chrono::milliseconds(12'999);
+    add_port("p2", "02:00:00:00:00:09");
+    EXPECT_NE(netdev("p2").id, first);
+    EXPECT_NE(netdev("p2").id, second);
+    plane.blocks[0].netdev(first).held -= 1;
+    now += std::chrono::milliseconds(1);
+    add_port("p3", "02:00:00:00:00:0a");
+    EXPECT_EQ(netdev("p3").id, first) << "free for longest";
+    EXPECT_EQ(engine->counters(netdev("p3"), 0).held, 0U);
+    add_port("p4", "02:00:00:00:00:0b");
+    EXPECT_NE(netdev("p4").id, second) << "2 s younger";
+    now += std::chrono::seconds(2);
+    add_port("p5", "02:00:00:00:00:0c");
+    EXPECT_EQ(netdev("p5").id, second);
+}
+
+TEST_F(EngineLinks, DeletedNetdevsCountUntilTheirIdsAreFree) {
+    for (std::uint16_t i = 4; i < kMaxNetdevs; ++i) {
+        add_vlan("v", "p0", 7);
+        EXPECT_EQ(remove({"v"}), "fine");
+        settle();
+    }
+    config::Vlan vlan;
+    vlan.link = "p0";
+    vlan.id = 7;
+    EXPECT_EQ(code(engine->add_vlan("v", vlan)), "limit");
+    now += std::chrono::seconds(15);
+    add_vlan("v", "p0", 7);
+    EXPECT_EQ(netdev("v").id, NetdevId{4});
 }
 
 TEST_F(EngineLinks, Case_68_DeletedNetdevTakesRoutesAndNeighborsAlong) {
@@ -286,6 +329,7 @@ TEST_F(EngineLinks, Check_149_AReusedIdCountsFromZero) {
     plane.blocks[0].netdev(id).held = 7;
     EXPECT_EQ(remove({"p1"}), "fine");
     settle();
+    now += std::chrono::seconds(15);
     add_port("p1", "02:00:00:00:00:02");
     ASSERT_EQ(netdev("p1").id, id);
     EXPECT_EQ(engine->counters(netdev("p1"), 0).rx_packets, 0U);
