@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control/apply.h"
 
+#include <algorithm>
 #include <array>
+#include <ranges>
+#include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -18,24 +22,25 @@ using config::Action;
 using config::Config;
 using config::Position;
 
+const std::vector<config::Address>* addresses_of(const Config& config, const std::string& netdev) {
+    const auto& netns = config.default_netns;
+    if (const auto port = netns.ports.find(netdev); port != netns.ports.end()) {
+        return &port->second.addresses;
+    }
+    const auto vlan = netns.vlans.find(netdev);
+    return vlan != netns.vlans.end() ? &vlan->second.addresses : nullptr;
+}
+
 /// Finds in `config` what an action leaves out.
 const config::Address* find_address(const Config& config,
                                     const std::string& netdev,
                                     const net::InterfaceAddr& address) {
-    const auto search = [&](const auto& netdevs) -> const config::Address* {
-        const auto it = netdevs.find(netdev);
-        if (it == netdevs.end()) {
-            return nullptr;
-        }
-        for (const auto& own : it->second.addresses) {
-            if (own.value == address) {
-                return &own;
-            }
-        }
+    const auto* addresses = addresses_of(config, netdev);
+    if (addresses == nullptr) {
         return nullptr;
-    };
-    const auto* found = search(config.default_netns.ports);
-    return found != nullptr ? found : search(config.default_netns.vlans);
+    }
+    const auto it = std::ranges::find(*addresses, address, &config::Address::value);
+    return it != addresses->end() ? &*it : nullptr;
 }
 
 const config::Neighbor* find_neighbor(const Config& config, const config::Neighbor& wanted) {
@@ -182,6 +187,29 @@ RouteRequest to_request(const config::Route& route) {
             .owner = RouteOwner::kFile};
 }
 
+namespace {
+
+void undo(const Doer& doer, const Config& running, std::span<const Action> done) {
+    std::set<std::string> reordered;
+    for (const Action& action : done | std::views::reverse) {
+        const Action back = std::visit(Inverter{running}, action);
+        if (auto undone = std::visit(doer, back); !undone) {
+            // A device that refused its old setting, say: the log is all that is left.
+            spdlog::error("not undone: {}", undone.error().message);
+        }
+        if (const auto* added = std::get_if<config::AddAddress>(&back); added != nullptr) {
+            reordered.insert(added->netdev);
+        }
+    }
+    for (const std::string& name : reordered) {
+        if (const auto* addresses = addresses_of(running, name); addresses != nullptr) {
+            doer.engine.order_addresses(name, *addresses);
+        }
+    }
+}
+
+}  // namespace
+
 Result<void> apply(Engine& engine, const Config& running, const Config& wanted, Time now) {
     const auto actions = config::diff(running, wanted);
     if (!actions) {
@@ -201,13 +229,7 @@ Result<void> apply(Engine& engine, const Config& running, const Config& wanted, 
         }
         const Position at = std::visit(Locator{wanted}, action);
         const config::ConfigError error{wanted.origin.file, at.line, at.column, ok.error().message};
-        while (done-- > 0) {
-            const Action back = std::visit(Inverter{running}, (*actions)[done]);
-            if (auto undone = std::visit(doer, back); !undone) {
-                // A device that refused its old setting, say: the log is all that is left.
-                spdlog::error("not undone: {}", undone.error().message);
-            }
-        }
+        undo(doer, running, std::span(*actions).first(done));
         return std::unexpected(Error{ok.error().code, error.to_string()});
     }
     return {};

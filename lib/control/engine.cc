@@ -295,6 +295,17 @@ Result<void> Engine::delete_address(const std::string& dev, const net::Interface
     return set_addresses(**netdev, std::move(addresses));
 }
 
+void Engine::order_addresses(const std::string& dev, std::span<const config::Address> wanted) {
+    Netdev* netdev = netdevs_.find(dev);
+    if (netdev == nullptr) {
+        return;
+    }
+    std::ranges::stable_sort(netdev->addresses, {}, [&](const net::InterfaceAddr& own) {
+        return std::ranges::find(wanted, own, &config::Address::value) - wanted.begin();
+    });
+    netdevs_.publish_all(netns_);
+}
+
 // --- neighbors ----------------------------------------------------------------------------------
 
 Result<void> Engine::add_neighbor(const std::string& dev,

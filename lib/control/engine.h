@@ -72,6 +72,9 @@ public:  // links; engine_links.cc
 public:  // addresses
     Result<void> add_address(const std::string& dev, const net::InterfaceAddr& address);
     Result<void> delete_address(const std::string& dev, const net::InterfaceAddr& address);
+    /// Puts its addresses into the order of `wanted`, others last: the first in a subnet is the one
+    /// that packets from here have as source.
+    void order_addresses(const std::string& dev, std::span<const config::Address> wanted);
 
 public:  // routes; engine_routes.cc
     Result<void> add_route(const RouteRequest& route, RouteMode mode);

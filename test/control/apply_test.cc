@@ -103,6 +103,31 @@ TEST_F(Apply, FailureAtAnyPlaceIsUndoneAndNamesTheLine) {
     EXPECT_EQ(router.effective_config(), config::emit(config));
 }
 
+TEST_F(Apply, Check_119_UndoneAddressesAreInTheirOrderAgain) {
+    const std::string text = with(with(kBench,
+                                       R"([10.0.0.1/24, "fd00::1/64"])",
+                                       R"([10.0.0.1/24, 10.0.0.7/24, "fd00::1/64", 10.0.0.3/24])"),
+                                  "[10.0.100.1/24]",
+                                  "[10.0.100.1/24, 10.0.100.2/24]");
+    const auto config = parse(text);
+    Router router(*engine, config::starting_point(config));
+    expect_ok(router.apply(config));
+    const std::string before = settled_dump();
+    ASSERT_EQ(*view("p0")->source_for(ip("10.0.0.9").v4()), ip("10.0.0.1").v4());
+
+    // Two of p0's go, one comes; the VLAN is made anew; then a port fails.
+    std::string other = with(text, "10.0.0.1/24, 10.0.0.7/24,", "10.0.0.9/24,");
+    other = with(other, "id: 100", "id: 200");
+    other = with(other, "vlans:", "  p2:\n    device: dev-p2\nvlans:");
+    other = with(other, "via: 10.0.1.2}", "via: 10.0.0.66, dev: p0}");
+    plane.hardware.open.insert("dev-p2");  // somebody else has it
+    const auto result = router.apply(parse(other));
+    ASSERT_FALSE(result.has_value());
+    EXPECT_EQ(settled_dump(), before);
+    EXPECT_EQ(*view("p0")->source_for(ip("10.0.0.9").v4()), ip("10.0.0.1").v4());
+    EXPECT_EQ(*view("p0.100")->source_for(ip("10.0.100.9").v4()), ip("10.0.100.1").v4());
+}
+
 TEST_F(Apply, ChangesOverTheSocketAreUndoneByReload) {
     const auto config = parse(kBench);
     Router router(*engine, config::starting_point(config));
