@@ -163,6 +163,19 @@ Result<void> Engine::quiesce(const std::string& what) {
 
 // --- addresses ----------------------------------------------------------------------------------
 
+const Netdev* Engine::static_neighbor(const Netdev& netdev, const net::IpAddr& address) const {
+    const bool link_local = address.is_v6() && address.v6().is_link_local();
+    const Netdev* found = nullptr;
+    netdevs_.for_each([&](const Netdev& other) {
+        const Neighbor* neighbor = neighbors_.table().find({other.id, address});
+        if (neighbor != nullptr && neighbor->state == NeighborState::kPermanent &&
+            (!link_local || &other == &netdev)) {
+            found = &other;
+        }
+    });
+    return found;
+}
+
 Result<void> Engine::check_address(const Netdev& netdev, const net::InterfaceAddr& address) const {
     if (netdev.kind != NetdevKind::kPort && netdev.kind != NetdevKind::kVlan) {
         return fail(ErrorCode::kUnsupported, "{} takes no addresses", netdev.name);
@@ -190,6 +203,12 @@ Result<void> Engine::check_address(const Netdev& netdev, const net::InterfaceAdd
                     "{} is an address of {} already",
                     address.address.to_string(),
                     owner->name);
+    }
+    if (const Netdev* on = static_neighbor(netdev, address.address); on != nullptr) {
+        return fail(ErrorCode::kExists,
+                    "{} is a static neighbor on {}: delete that first",
+                    address.address.to_string(),
+                    on->name);
     }
     if (address.address.is_v6() && netdev.settings.mtu < net::kIpv6MinMtu) {
         return fail(ErrorCode::kInvalid,
@@ -325,6 +344,9 @@ Result<void> Engine::add_neighbor(const std::string& dev,
     }
     if ((*netdev)->owns(address) || netdevs_.owner_of(address) != nullptr) {
         return fail(ErrorCode::kInvalid, "{} is an address of this router", address.to_string());
+    }
+    if (const auto wrong = (*netdev)->never_a_host(address); !wrong.empty()) {
+        return fail(ErrorCode::kInvalid, "{} is {} on {}", address.to_string(), wrong, dev);
     }
     return neighbors_.table().add_permanent({(*netdev)->id, address}, lladdr, now);
 }

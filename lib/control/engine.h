@@ -141,6 +141,8 @@ private:
     /// anyway, whose own calls take longer than a worker's round. kBusy after a while.
     Result<void> quiesce(const std::string& what);
 
+    /// The netdev with a static neighbor of that address; link-local ones: only `netdev` counts.
+    const Netdev* static_neighbor(const Netdev& netdev, const net::IpAddr& address) const;
     Result<void> check_address(const Netdev& netdev, const net::InterfaceAddr& address) const;
     Result<void> set_addresses(Netdev& netdev, std::vector<net::InterfaceAddr> addresses);
     Result<void> sync_connected(Netdev& netdev,

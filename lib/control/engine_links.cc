@@ -205,6 +205,7 @@ void Engine::remove_netdev(Netdev& netdev) {
         }
         hops_.drop_if_unused(hop);
     });
+    netdev.stopped = true;  // for good: its neighbors did not fail, they are gone
     neighbors_.table().flush(netdev.id, false);
     if (netdev.parent != nullptr) {
         Netdev& port = *netdev.parent;

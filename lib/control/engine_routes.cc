@@ -153,6 +153,15 @@ Result<NextHopKey> Engine::resolve_request(const RouteRequest& route) const {
                     route.via->to_string(),
                     netdev->name);
     }
+    if (route.via) {
+        if (const auto wrong = netdev->never_a_host(*route.via); !wrong.empty()) {
+            return fail(ErrorCode::kInvalid,
+                        "the gateway {} is {} on {}",
+                        route.via->to_string(),
+                        wrong,
+                        netdev->name);
+        }
+    }
     key.netdev = netdev->id;
     key.type = route.via ? DstType::kUnicast : DstType::kConnected;
     key.gateway = route.via;

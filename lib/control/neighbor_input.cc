@@ -91,7 +91,8 @@ DropReason solicitation(const NeighborInput& input,
     }
     const NeighborKey key{in.id, message.source};
     const Neighbor* known = input.neighbors.table().find(key);
-    if (in.owns(message.source) || (!in.on_link(message.source) && known == nullptr)) {
+    if (in.owns(message.source) ||
+        (!input.neighbors.on_link(in, message.source) && known == nullptr)) {
         return DropReason::kNdpBadSender;
     }
     net::MacAddr to = frame_source;
@@ -151,9 +152,9 @@ DropReason arp_input(const NeighborInput& input,
         in.is_broadcast(arp->sender_ip)) {
         return DropReason::kArpBadSender;
     }
-    // A gateway that a route calls on-link is in no subnet; it is known since we asked for it.
-    const bool belongs = in.on_link(arp->sender_ip) ||
-                         input.neighbors.table().find({in.id, arp->sender_ip}) != nullptr;
+    const bool belongs = !arp->sender_ip.is_zero() &&
+                         (input.neighbors.on_link(in, arp->sender_ip) ||
+                          input.neighbors.table().find({in.id, arp->sender_ip}) != nullptr);
     if (arp->sender_ip == arp->target_ip && !arp->sender_ip.is_zero()) {
         return gratuitous(input, *arp, belongs);
     }

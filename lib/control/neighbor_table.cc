@@ -323,8 +323,9 @@ NeighborTable::Entries::iterator NeighborTable::erase(Entries::iterator it) {
     disarm(entry);
     --counts_[std::to_underlying(entry.state)];
     const NeighborKey key = entry.key;
+    const NeighborState last = entry.state;
     it = entries_.erase(it);
-    actions_.removed(key);
+    actions_.removed(key, last);
     return it;
 }
 

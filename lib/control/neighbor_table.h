@@ -82,8 +82,9 @@ public:
     virtual void report_use(const NeighborKey& key, bool on) = 0;
     /// No answer: held packets are dropped with an ICMP unreachable, dsts become unresolved.
     virtual void failed(const NeighborKey& key) = 0;
-    /// The entry is gone, whatever its state was: held packets are dropped, dsts become unresolved.
-    virtual void removed(const NeighborKey& key) = 0;
+    /// The entry is gone, and was in `last`: dsts become unresolved, packets that wait for an
+    /// answer do so no longer.
+    virtual void removed(const NeighborKey& key, NeighborState last) = 0;
 };
 
 /// Counts and times: RFC 4861 10, where it names them.

@@ -77,21 +77,20 @@ void Neighbors::detach(const NeighborKey& key, fib::DstIndex dst) {
     table_.unpin(key);
 }
 
-void Neighbors::ensure_host(const NeighborKey& key, const Netdev& netdev) {
+bool Neighbors::ensure_host(const NeighborKey& key, const Netdev& netdev) {
     Dsts& dsts = dsts_[key];
     if (dsts.host != fib::kNoRoute) {
-        return;
+        return true;
     }
     const auto dst = shared_.dsts.allocate();
     if (!dst) {
-        // Packets for it are held and dropped as unresolved; the pool is sized so that
-        // limits.neighbors is met first.
+        // The pool is sized so that limits.neighbors is met first.
         spdlog::error(
             "neighbor {} on {}: {}", key.address.to_string(), netdev.name, dst.error().message);
         if (dsts.empty()) {
             dsts_.erase(key);
         }
-        return;
+        return false;
     }
     dsts.host = *dst;
     fill_dst(shared_.dsts.writable(*dst),
@@ -101,6 +100,7 @@ void Neighbors::ensure_host(const NeighborKey& key, const Netdev& netdev) {
              key.address,
              0);
     shared_.neighbors.insert(words(key), *dst);
+    return true;
 }
 
 void Neighbors::unresolve_on(NetdevId netdev) {
@@ -166,21 +166,21 @@ bool Neighbors::flush_backlog() {
 }
 
 bool Neighbors::may_ask(const Netdev* netdev, const net::IpAddr& address) const noexcept {
-    if (netdev == nullptr || !netdev->up() || netdev->owns(address)) {
-        return false;
-    }
-    if (netdev->on_link(address)) {
+    return netdev != nullptr && netdev->up() && !netdev->owns(address) && on_link(*netdev, address);
+}
+
+bool Neighbors::on_link(const Netdev& netdev, const net::IpAddr& address) const noexcept {
+    if (netdev.on_link(address)) {
         return true;
     }
-    if (const auto it = dsts_.find({netdev->id, address});
+    if (const auto it = dsts_.find({netdev.id, address});
         it != dsts_.end() && !it->second.gateways.empty()) {
         return true;
     }
-    // A route with a netdev and no gateway makes its prefix on-link, too.
-    const fib::DstIndex index = address.is_v4() ? netdev->netns->fib4->lookup_one(address.v4())
-                                                : netdev->netns->fib6->lookup_one(address.v6());
+    const fib::DstIndex index = address.is_v4() ? netdev.netns->fib4->lookup_one(address.v4())
+                                                : netdev.netns->fib6->lookup_one(address.v6());
     const fib::Dst& dst = shared_.dsts[index];
-    return dst.type == fib::DstType::kConnected && dst.out == netdev->id;
+    return dst.type == fib::DstType::kConnected && dst.out == netdev.id;
 }
 
 void Neighbors::handle(std::size_t worker, const WorkerEvent& event, Time now) {
@@ -231,14 +231,15 @@ void Neighbors::reachable(const NeighborKey& key, const net::MacAddr& mac) {
     if (netdev == nullptr || netdev->rewriting != 0) {
         return;  // announce_on() follows
     }
-    ensure_host(key, *netdev);
+    const bool found = ensure_host(key, *netdev);
     for_each_dst(key, [&](fib::Dst& dst) {
         // resolve() forgets it, and report_use() is not called again for the same state.
         const bool report = (dst.state.load(std::memory_order_relaxed) & fib::Dst::kReportUse) != 0;
         fib::resolve(dst, mac);
         fib::set_report_use(dst, report);
     });
-    send_all(WorkerCommand::Kind::kReady, key);
+    // Ready, a packet for a host without a dst of its own would only wait and ask again.
+    send_all(found ? WorkerCommand::Kind::kReady : WorkerCommand::Kind::kTableFull, key);
 }
 
 void Neighbors::report_use(const NeighborKey& key, bool on) {
@@ -254,7 +255,7 @@ void Neighbors::failed(const NeighborKey& key) {
     send_all(WorkerCommand::Kind::kFailed, key);
 }
 
-void Neighbors::removed(const NeighborKey& key) {
+void Neighbors::removed(const NeighborKey& key, NeighborState last) {
     for_each_dst(key, [](fib::Dst& dst) { fib::unresolve(dst); });
     if (const auto it = dsts_.find(key); it != dsts_.end() && it->second.host != fib::kNoRoute) {
         shared_.neighbors.erase(words(key));
@@ -264,7 +265,15 @@ void Neighbors::removed(const NeighborKey& key) {
             dsts_.erase(it);
         }
     }
-    send_all(WorkerCommand::Kind::kGone, key);
+    const Netdev* netdev = netdevs_.find(key.netdev);
+    if (netdev == nullptr || !netdev->up()) {
+        send_all(WorkerCommand::Kind::kGone, key);
+    } else if (last == NeighborState::kIncomplete) {
+        send_all(WorkerCommand::Kind::kFailed, key);
+    } else if (netdev->rewriting != 0) {
+        // A packet may wait for the end of the rewriting, which this entry will not see.
+        send_all(WorkerCommand::Kind::kReady, key);
+    }
 }
 
 // --- own addresses ------------------------------------------------------------------------------

@@ -34,6 +34,10 @@ public:
     void attach(const NeighborKey& key, fib::DstIndex dst);
     void detach(const NeighborKey& key, fib::DstIndex dst);
 
+    /// Whether somebody on `netdev`'s link may have the address: it is in a subnet there, a gateway
+    /// that a route calls on-link, or in the prefix of a route with a netdev and no gateway.
+    bool on_link(const Netdev& netdev, const net::IpAddr& address) const noexcept;
+
     /// What a worker has to say.
     void handle(std::size_t worker, const pipeline::WorkerEvent& event, Time now);
     /// Sends what found a worker's queue full; false when some is left.
@@ -61,10 +65,10 @@ private:
     void reachable(const NeighborKey& key, const net::MacAddr& mac) override;
     void report_use(const NeighborKey& key, bool on) override;
     void failed(const NeighborKey& key) override;
-    void removed(const NeighborKey& key) override;
+    void removed(const NeighborKey& key, NeighborState last) override;
 
-    /// The host's own dst, so that packets for its connected address find it.
-    void ensure_host(const NeighborKey& key, const Netdev& netdev);
+    /// The host's own dst, so that packets for its connected address find it. False: no room.
+    bool ensure_host(const NeighborKey& key, const Netdev& netdev);
     template <class Fn>
     void for_each_dst(const NeighborKey& key, Fn&& fn);
     template <class Fn>

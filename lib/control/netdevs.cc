@@ -47,6 +47,21 @@ bool Netdev::is_broadcast(const net::Ipv4Addr& address) const noexcept {
            });
 }
 
+std::string_view Netdev::never_a_host(const net::IpAddr& address) const noexcept {
+    for (const auto& own : addresses) {
+        if (!own.address.is_v4() || !address.is_v4()) {
+            continue;
+        }
+        if (own.broadcast() == address.v4()) {
+            return "the broadcast address";
+        }
+        if (own.length < 31 && own.network().v4().address == address.v4()) {
+            return "the network's own address";
+        }
+    }
+    return {};
+}
+
 std::optional<net::Ipv6Addr> link_local_of(const Netdev& netdev) {
     const auto configured = std::ranges::find_if(
         netdev.addresses, [](const auto& own) { return is_link_local6(own.address); });

@@ -73,6 +73,8 @@ struct Netdev {
     bool on_link(const net::IpAddr& address) const noexcept;
     /// The broadcast address of one of its subnets, or 255.255.255.255.
     bool is_broadcast(const net::Ipv4Addr& address) const noexcept;
+    /// Why nobody on its link can have the address; empty when somebody can.
+    std::string_view never_a_host(const net::IpAddr& address) const noexcept;
     const Netdev& port() const noexcept { return parent == nullptr ? *this : *parent; }
 };
 

@@ -229,6 +229,74 @@ TEST_F(EngineNeighborsTwoWorkers, Case_55_EveryWorkerIsToldInOrderEvenWhenItsQue
     }
 }
 
+TEST_F(EngineNeighbors, Case_48_ARemovedEntryTellsWhatItsPacketsWaitedFor) {
+    struct Case {
+        std::string name;
+        bool answered = false;
+        bool takes_down = false;
+        std::vector<Kind> want;
+    };
+    const std::vector<Case> cases{
+        {.name = "asked for, no answer yet", .want = {Kind::kFailed}},
+        {.name = "known: nothing waits", .answered = true, .want = {}},
+        {.name = "asked for, netdev down", .takes_down = true, .want = {Kind::kGone}},
+        {.name = "known, netdev down", .answered = true, .takes_down = true, .want = {Kind::kGone}},
+    };
+    for (const Case& c : cases) {
+        SCOPED_TRACE(c.name);
+        resolve("p0", "10.0.0.2");
+        if (c.answered) {
+            punt("p0", arp_reply("10.0.0.2", kHostMac));
+        }
+        static_cast<void>(told());
+        if (c.takes_down) {
+            set_up("p0", false);
+            set_up("p0", true);
+        } else {
+            expect_ok(engine->delete_neighbor("p0", ip("10.0.0.2")));
+        }
+        EXPECT_EQ(told(), c.want);
+        EXPECT_EQ(host("p0", "10.0.0.2"), nullptr);
+    }
+}
+
+TEST_F(EngineNeighbors, Check_137_AnEntryThatGoesDuringAMacChangeLeavesNothingWaiting) {
+    resolve("p0", "10.0.0.2");
+    punt("p0", arp_reply("10.0.0.2", kHostMac));
+    change("p0", [](auto& s) { s.mac = mac("02:00:00:00:00:77"); });
+    static_cast<void>(told());
+    resolve("p0", "10.0.0.2");
+    EXPECT_EQ(told(), std::vector<Kind>{}) << "the old source MAC may be in use";
+    expect_ok(engine->delete_neighbor("p0", ip("10.0.0.2")));
+    EXPECT_EQ(told(), std::vector{Kind::kReady});
+    settle();
+}
+
+TEST_F(EngineNeighbors, ANeighborWithoutRoomForItsDstIsATableFull) {
+    RouteRequest request = via("192.0.2.0/24", "10.0.0.3");
+    add(request);
+    resolve("p0", "10.0.0.2");
+    std::vector<fib::DstIndex> taken;
+    for (auto dst = shared.dsts.allocate(); dst; dst = shared.dsts.allocate()) {
+        taken.push_back(*dst);
+    }
+    punt("p0", arp_reply("10.0.0.2", kHostMac));
+    EXPECT_EQ(host("p0", "10.0.0.2"), nullptr);
+    EXPECT_EQ(told(), std::vector{Kind::kTableFull});
+    // What is left of a route over a gateway there needs no dst of the host's.
+    resolve("p0", "10.0.0.3");
+    punt("p0", arp_reply("10.0.0.3", kGatewayMac));
+    EXPECT_TRUE(resolved(dst("192.0.2.9")));
+    EXPECT_EQ(told(), std::vector{Kind::kTableFull});
+    for (const fib::DstIndex dst : taken) {
+        shared.dsts.release(dst);
+    }
+    settle();
+    resolve("p0", "10.0.0.2");
+    EXPECT_NE(host("p0", "10.0.0.2"), nullptr);
+    EXPECT_EQ(told(), std::vector{Kind::kReady});
+}
+
 // --- who is believed, who is answered -----------------------------------------------------------
 
 struct ArpCase {
@@ -349,6 +417,77 @@ TEST_F(EngineNeighbors, Check_105_135_Case_51_ArpPolicy) {
             EXPECT_EQ(reply.eth->destination, c.arp.sender_mac);
         }
     }
+}
+
+// On-link gateways and hosts of a route with a netdev only: in no subnet, but on the link.
+TEST_F(EngineNeighbors, Check_75_135_WhoBelongsThoughInNoSubnet) {
+    for (const char* text : {"172.16.0.0/24", "2001:db8:5::/64"}) {
+        RouteRequest request;
+        request.prefix = prefix(text);
+        request.dev = "p0";
+        add(request);
+    }
+    for (const auto& [to, gateway] :
+         {std::pair{"203.0.113.0/24", "192.0.2.77"}, {"2001:db8:9::/48", "2001:db8:77::1"}}) {
+        RouteRequest request = via(to, gateway);
+        request.dev = "p0";
+        request.on_link = true;
+        add(request);
+    }
+    plane.sent.clear();
+    struct Case {
+        std::string name;
+        std::string dev;
+        std::string sender;
+        bool belongs = false;
+    };
+    const std::vector<Case> cases{
+        {"on-link gateway", "p0", "192.0.2.77", true},
+        {"host of a dev-only route", "p0", "172.16.0.5", true},
+        {"check 135: behind the gateway", "p0", "203.0.113.9"},
+        {"check 135: gateway, on another netdev", "p1", "192.0.2.77"},
+        {"check 135: host, on another netdev", "p1", "172.16.0.5"},
+        {"IPv6: on-link gateway", "p0", "2001:db8:77::1", true},
+        {"IPv6: host of a dev-only route", "p0", "2001:db8:5::5", true},
+        {"check 135, IPv6: behind the gateway", "p0", "2001:db8:9::9"},
+        {"check 135, IPv6: gateway, on another netdev", "p1", "2001:db8:77::1"},
+        {"check 135, IPv6: host, on another netdev", "p1", "2001:db8:5::5"},
+    };
+    for (const Case& c : cases) {
+        SCOPED_TRACE(c.name);
+        const bool p0 = c.dev == "p0";
+        const bool v4 = ip(c.sender).is_v4();
+        const sluice::test::Mac host_mac = kHostMac;
+        const Bytes frame =
+            v4 ? arp({.sender_ip = c.sender.c_str(), .target_ip = p0 ? "10.0.0.1" : "10.0.1.1"})
+               : Packet()
+                     .eth()
+                     .ipv6({.src = c.sender.c_str(),
+                            .dst = p0 ? "fd00::1" : "fd00:1::1",
+                            .hop_limit = 255})
+                     .ndp_ns({.target = p0 ? "fd00::1" : "fd00:1::1", .source_link = host_mac})
+                     .bytes();
+        EXPECT_EQ(punt(c.dev, frame),
+                  c.belongs ? DropReason::kNone
+                  : v4      ? DropReason::kArpBadSender
+                            : DropReason::kNdpBadSender);
+        EXPECT_EQ(neighbor(c.dev, c.sender), c.belongs ? "stale 02:aa:00:00:00:02" : "none");
+        EXPECT_EQ(plane.sent.size(), c.belongs ? 1U : 0U);
+        plane.sent.clear();
+    }
+}
+
+// 0.0.0.0 is nobody, though 0.0.0.0/0 is on the link.
+TEST_F(EngineNeighbors, Check_135_DefaultRouteWithANetdevOnly) {
+    RouteRequest request;
+    request.prefix = prefix("0.0.0.0/0");
+    request.dev = "p0";
+    add(request);
+    EXPECT_EQ(punt("p0", arp({.operation = net::ArpHeader::kReply, .sender_ip = "0.0.0.0"})),
+              DropReason::kArpBadSender);
+    EXPECT_EQ(punt("p0", arp({.sender_ip = "0.0.0.0"})), DropReason::kNone);
+    EXPECT_EQ(neighbor("p0", "0.0.0.0"), "none");
+    EXPECT_EQ(punt("p0", arp({.sender_ip = "198.51.100.7"})), DropReason::kNone);
 }
 
 TEST_F(EngineNeighbors, Case_52_AskingOnOneVlanForTheOthersAddress) {
@@ -534,6 +673,36 @@ TEST_F(EngineNeighbors, AnAddressThatBecomesOursIsNoNeighborAnyMore) {
     expect_ok(engine->add_address("p0", interface("10.0.0.2/24")));
     EXPECT_EQ(neighbor("p0", "10.0.0.2"), "none");
     EXPECT_EQ(route("10.0.0.2"), "local dev p0");
+}
+
+TEST_F(EngineNeighbors, Check_136_AStaticNeighborIsNotLostToAnOwnAddress) {
+    expect_ok(engine->add_neighbor("p0", ip("10.0.0.2"), kHostMac, now));
+    expect_ok(engine->add_neighbor("p0", ip("fe80::9"), kHostMac, now));
+    const std::string before = dump();
+    for (const auto& [dev, address] :
+         {std::pair{"p0", "10.0.0.2/24"}, {"p1", "10.0.0.2/32"}, {"p0", "fe80::9/64"}}) {
+        SCOPED_TRACE(fmt::format("{} {}", dev, address));
+        const auto result = engine->add_address(dev, interface(address));
+        ASSERT_EQ(code(result), "exists");
+        EXPECT_NE(result.error().message.find("static neighbor on p0"), std::string::npos)
+            << result.error().message;
+        EXPECT_EQ(dump(), before);
+    }
+    expect_ok(engine->add_address("p1", interface("fe80::9/64")));  // another link's
+    expect_ok(engine->delete_neighbor("p0", ip("10.0.0.2")));
+    expect_ok(engine->add_address("p0", interface("10.0.0.2/24")));
+}
+
+TEST_F(EngineNeighbors, Case_67_NoStaticNeighborWhereNobodyCanBe) {
+    expect_ok(engine->add_address("p0", interface("10.8.0.1/31")));
+    for (const char* address : {"10.0.0.255", "10.0.0.0"}) {
+        SCOPED_TRACE(address);
+        EXPECT_EQ(code(engine->add_neighbor("p0", ip(address), kHostMac, now)), "invalid");
+        EXPECT_EQ(neighbor("p0", address), "none");
+        // A host like any other where the subnet is not.
+        expect_ok(engine->add_neighbor("p1", ip(address), kHostMac, now));
+    }
+    expect_ok(engine->add_neighbor("p0", ip("10.8.0.0"), kHostMac, now));  // RFC 3021
 }
 
 }  // namespace

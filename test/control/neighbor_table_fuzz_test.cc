@@ -50,7 +50,7 @@ public:
         waiting.erase(key);
         ++failures;
     }
-    void removed(const NeighborKey& key) override {
+    void removed(const NeighborKey& key, NeighborState) override {
         if (!by_user) {
             EXPECT_FALSE(pins.contains(key)) << "a gateway was forgotten";
             EXPECT_FALSE(permanent.contains(key)) << "a static neighbor was forgotten";

@@ -64,7 +64,7 @@ public:
         note(key, on ? "report on" : "report off");
     }
     void failed(const NeighborKey& key) override { note(key, "failed"); }
-    void removed(const NeighborKey& key) override { note(key, "removed"); }
+    void removed(const NeighborKey& key, NeighborState) override { note(key, "removed"); }
 
 private:
     void note(const NeighborKey& key, const std::string& what) {
