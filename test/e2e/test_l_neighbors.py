@@ -104,8 +104,10 @@ def test_check_N133_257_packets(new_bench):
     assert bench.ctl.counters()["p0"]["held"] >= 1
     bench.wires["p1"].send(bytes(arp(2, "10.0.1.2", H1, "10.0.1.1", R1, dst=R1)))
     got = bench.wires["p1"].collect(is_udp, 0.5)
-    drops = bench.ctl.counters()["p0"]["drops"].get("hold_queue_full", 0)
-    assert len(got) >= 1 and len(got) + drops == 257, (len(got), drops)
+    # On a machine so busy that the answer comes late, the first ones have been given up meanwhile.
+    drops = bench.ctl.counters()["p0"]["drops"]
+    gone = drops.get("hold_queue_full", 0) + drops.get("neighbor_failed", 0)
+    assert len(got) >= 1 and len(got) + gone == 257, (len(got), drops)
     # The last ones are kept (RFC 4861 7.2.2).
     assert [l3(f)[4:6] for f in got] == [n.to_bytes(2, "big") for n in range(257 - len(got), 257)]
 
@@ -184,6 +186,8 @@ def test_check_N137_changed_mac_of_a_netdev(new_bench):
     bench.marker_of["p1"] = (*bench.marker_of["p1"][:3], new)
     bench.forwards(udp4(), src=new)
     bench.forwards(udp4(dst="10.0.9.2"), src=new, tags=[9])
+    bench.drops(udp4(src="10.0.1.2", dst="10.0.0.2", eth={"src": H1, "dst": R1}), "eth_other_host", into="p1")
+    bench.forwards(udp4(src="10.0.1.2", dst="10.0.0.2", eth={"src": H1, "dst": new}), into="p1", out="p0")
     for dst in ("10.0.1.77", "10.0.9.77"):
         bench.wires["p0"].send(bytes(udp4(dst=dst)))
         got = bench.wires["p1"].wait_for(is_request(dst))
@@ -193,8 +197,6 @@ def test_check_N137_changed_mac_of_a_netdev(new_bench):
     assert got and Ether(got).src == new
     outcome = bench.probe(arp(1, "10.0.1.50", GUEST, "10.0.1.1"), "p1", wait=1)
     assert any(ARP in Ether(f) and Ether(f)[ARP].hwsrc == new for f in outcome.frames["p1"]), str(outcome)
-    bench.drops(udp4(src="10.0.1.2", dst="10.0.0.2", eth={"src": H1, "dst": R1}), "eth_other_host", into="p1")
-    bench.forwards(udp4(src="10.0.1.2", dst="10.0.0.2", eth={"src": H1, "dst": new}), into="p1", out="p0")
 
 
 def test_check_N138_arp_source_on_the_targets_subnet(new_bench):
