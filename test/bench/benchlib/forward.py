@@ -53,9 +53,18 @@ def measure(options, directory: pathlib.Path, family: str, count: int, hugepages
         try:
             tsc_hz = sluice.worker()["tsc_hz"]
             rates = []
+            stages = dict.fromkeys(STAGES, 0.0)
+            sampled = 0
             before = sluice.worker()
             for _ in range(rounds):
+                first = sluice.worker()
                 rates.append(sluice.rate(seconds))
+                last = sluice.worker()
+                # Within the round only: the burst that the stop falls into would be charged with it.
+                for stage in STAGES:
+                    stages[stage] += (last["stages"][stage] * last["sampled_packets"] -
+                                      (first["stages"][stage] or 0) * first["sampled_packets"])
+                sampled += last["sampled_packets"] - first["sampled_packets"]
                 sluice.stop_running()
                 floor.go_on()
                 row.others.append(tsc_hz / floor.rate(seconds))
@@ -63,8 +72,8 @@ def measure(options, directory: pathlib.Path, family: str, count: int, hugepages
                 sluice.go_on()
             row.values = [tsc_hz / rate for rate in rates]
             row.extra["mpps"] = statistics.median(rates) / 1e6
+            row.extra["stages"] = {stage: cycles / max(sampled, 1) for stage, cycles in stages.items()}
             after = sluice.worker()
-            row.extra["stages"] = after["stages"]
             drops = sluice.ask("stats", "drops")
             check(sluice, before, after, drops)
         finally:
