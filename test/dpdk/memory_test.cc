@@ -8,7 +8,6 @@
 
 #include <gtest/gtest.h>
 
-#include "dpdk/huge_array.h"
 #include "dpdk/mbuf.h"
 #include "dpdk/pool.h"
 #include "dpdk/ring.h"
@@ -188,30 +187,6 @@ TEST(Mbuf, CopyToLinearCrossesSegments) {
         }
     }
     rte_pktmbuf_free(m);
-}
-
-TEST(HugeArray, IsZeroAlignedWritableAndMovable) {
-    for (const std::size_t count : {std::size_t{0}, 1UZ, 1000UZ, 3UZ << 20U}) {
-        auto array = HugeArray<std::uint32_t>::create(count);
-        ASSERT_TRUE(array) << array.error().message;
-        EXPECT_EQ(array->size(), count);
-        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(array->data()) % 64, 0U);
-        const auto all = array->span();
-        EXPECT_TRUE(std::ranges::all_of(all, [](auto v) { return v == 0; }));
-        std::iota(all.begin(), all.end(), 0U);
-        const HugeArray<std::uint32_t> moved = std::move(*array);
-        if (count != 0) {
-            EXPECT_EQ(moved[count - 1], count - 1);
-        }
-    }
-}
-
-TEST(HugeArray, TooMuchIsAnErrorWithItsSize) {
-    const auto array = HugeArray<std::uint64_t>::create(1UZ << 50U);
-    ASSERT_FALSE(array);
-    EXPECT_EQ(array.error().code, ErrorCode::kLimit);
-    EXPECT_NE(array.error().message.find("8589934592 MB"), std::string::npos)
-        << array.error().message;
 }
 
 }  // namespace
