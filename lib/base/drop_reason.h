@@ -64,6 +64,9 @@ namespace sluice {
     X(kRouteUnreachable,        "route_unreachable",         "route of type unreachable")          \
     X(kRouteProhibit,           "route_prohibit",            "route of type prohibit")             \
     X(kRouteBlackhole,          "route_blackhole",           "route of type blackhole")            \
+    X(kRouteLoop,               "route_loop",                "tables that send to each other")     \
+    X(kGroupEmpty,              "group_empty",               "multipath group without a member")   \
+    X(kSourceInvalid,           "source_invalid",            "RFC 3704 2.2, 2.3: source validation") \
     X(kTtlExpired,              "ttl_expired",               "RFC 1812 5.3.1, RFC 4443 3.3")       \
     X(kFragmentationNeeded,     "fragmentation_needed",      "RFC 1812 5.3.3, RFC 1191 4: DF set") \
     X(kPacketTooBig,            "packet_too_big",            "RFC 4443 3.2, RFC 8200 5")           \

@@ -16,6 +16,7 @@ struct ChangeInstance {
     Icmp icmp;
     bool forward_class_e = true;
     IdleMode idle = IdleMode::kAdaptive;
+    CacheMode cache = CacheMode::kAuto;
     bool operator==(const ChangeInstance&) const = default;
 };
 
@@ -67,7 +68,65 @@ struct RemoveNeighbor {
     Neighbor neighbor;
 };
 
+/// The step's netns comes to be, or goes: empty by then.
+struct AddNetns {};
+struct RemoveNetns {};
+/// A port that both have under one name and device, in two netns: it moves from the step's to `to`,
+/// without its addresses, and keeps its settings. Its vlans go with it.
+struct MovePort {
+    std::string name;
+    std::string to;
+};
+struct AddVrf {
+    std::string name;
+    std::uint32_t table = 0;
+};
+struct RemoveVrf {
+    std::string name;
+};
+/// A port or vlan enters a vrf, or leaves for none (empty).
+struct SetVrf {
+    std::string netdev;
+    std::string vrf;
+};
+struct AddNextHop {
+    std::uint32_t id = 0;
+    NextHop hop;
+};
+struct RemoveNextHop {
+    std::uint32_t id = 0;
+};
+/// What stays of the same kind (gateway or netdev, blackhole, group) is replaced in place.
+struct ReplaceNextHop {
+    std::uint32_t id = 0;
+    NextHop from;
+    NextHop to;
+};
+struct AddRule {
+    Rule rule;
+};
+struct RemoveRule {
+    Rule rule;
+};
+struct SetMultipathHash {
+    net::Family family = net::Family::kIpv4;
+    MultipathHash from;
+    MultipathHash to;
+};
+
 using Action = std::variant<ChangeInstance,
+                            AddNetns,
+                            RemoveNetns,
+                            MovePort,
+                            AddVrf,
+                            RemoveVrf,
+                            SetVrf,
+                            AddNextHop,
+                            RemoveNextHop,
+                            ReplaceNextHop,
+                            AddRule,
+                            RemoveRule,
+                            SetMultipathHash,
                             AddPort,
                             RemovePort,
                             AddVlan,
@@ -81,13 +140,20 @@ using Action = std::variant<ChangeInstance,
                             SetNeighbor,
                             RemoveNeighbor>;
 
+/// An action and the netns that it is about: "default", or one of Config::netns.
+struct Step {
+    std::string netns;
+    Action action;
+};
+
 /// The steps from `running` to `wanted`, in an order in which each is possible: what goes away
-/// first (routes, neighbors, addresses, vlans, ports), then changes, then what is new in the
-/// opposite order. Every removal is spelled out; none counts on another's side effects. Empty when
-/// the two are equal. Start from Config{} with `wanted`'s instance-wide parts (see starting_point)
-/// at start-up. Errors: settings that need a restart.
-[[nodiscard]] std::expected<std::vector<Action>, std::vector<ConfigError>> diff(
-    const Config& running, const Config& wanted);
+/// first (rules, routes, next hops, neighbors, addresses, vrf members, vrfs, vlans, ports, netns),
+/// then moves and changes, then what is new in the opposite order. Every removal is spelled out;
+/// none counts on another's side effects. Empty when the two are equal. Start from Config{} with
+/// `wanted`'s instance-wide parts (see starting_point) at start-up. Errors: settings that need a
+/// restart.
+[[nodiscard]] std::expected<std::vector<Step>, std::vector<ConfigError>> diff(const Config& running,
+                                                                              const Config& wanted);
 
 /// `wanted` with nothing in it yet: what an instance has before the first diff.
 [[nodiscard]] Config starting_point(const Config& wanted);

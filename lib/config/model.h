@@ -52,9 +52,9 @@ enum class CacheMode : std::uint8_t { kOff, kAuto, kOn };
 
 struct Workers {
     IdleMode idle = IdleMode::kAdaptive;
-    std::uint16_t burst = 32;           // packets
-    CacheMode cache = CacheMode::kOff;  // not built: off is all there is
-    std::uint16_t cache_entries = 512;  // not built
+    std::uint16_t burst = 32;  // packets
+    CacheMode cache = CacheMode::kAuto;
+    std::uint16_t cache_entries = 512;  // per family
     Position at;
     bool operator==(const Workers&) const = default;
 };
@@ -99,8 +99,8 @@ struct NetdevSettings {
     std::optional<net::MacAddr> mac;  // left out: the device's own, a vlan's is its port's
     bool up = true;                   // administrative state
     bool forwarding = true;
-    bool send_redirects = false;                                  // not built
-    SourceValidation source_validation = SourceValidation::kOff;  // others not built
+    bool send_redirects = false;
+    SourceValidation source_validation = SourceValidation::kOff;
     bool route_localnet = false;
     bool bc_forwarding = false;
     bool accept_ra = false;  // not built
@@ -108,6 +108,7 @@ struct NetdevSettings {
     LearnUnsolicited accept_untracked_na = LearnUnsolicited::kNever;
     bool drop_unsolicited_na = false;
     bool promiscuous = false;
+    std::uint32_t mark = 0;  // what packets that come in here start with, for rules
     bool operator==(const NetdevSettings&) const = default;
 };
 
@@ -135,7 +136,8 @@ struct Vlan {
     bool operator==(const Vlan&) const = default;
 };
 
-struct Vrf {  // not built
+/// Its members keep their netns; what comes in by them is looked up in `table`.
+struct Vrf {
     std::uint32_t table = 0;
     std::vector<std::string> interfaces;
     Position at;
@@ -148,7 +150,8 @@ struct ResilientGroup {
     bool operator==(const ResilientGroup&) const = default;
 };
 
-struct NextHop {  // not built
+/// A gateway, a netdev alone (no `via`), a blackhole, or a group of others.
+struct NextHop {
     std::optional<net::IpAddr> via;
     std::string dev;
     bool on_link = false;
@@ -168,25 +171,59 @@ struct Route {
     bool on_link = false;
     std::uint16_t mtu = 0;  // 0: the netdev's
     std::optional<net::IpAddr> via;
-    std::string dev;  // resolved for unicast routes: the netdev whose subnet has `via`
+    std::string dev;  // resolved for unicast routes: the netdev whose subnet has `via`. A vrf: the
+                      // lookup goes on in its table (`vrf: NAME` in the file is the same)
     std::uint32_t metric = 0;
     std::uint32_t table = kMainTable;
-    std::optional<std::uint32_t> nexthop;  // not built
+    std::optional<std::uint32_t> nexthop;  // instead of via, dev, on_link and mtu
     Position at;
     bool operator==(const Route&) const = default;
 };
 
-struct Rule {  // not built
+enum class RuleAction : std::uint8_t { kTable, kBlackhole, kUnreachable, kProhibit, kSetMark };
+
+struct PortRange {
+    std::uint16_t first = 0;
+    std::uint16_t last = 0;
+    bool operator==(const PortRange&) const = default;
+};
+
+/// Looked at in order of priority, equal ones in the order they were added. What is absent matches
+/// everything; ports match only unfragmented TCP, UDP, SCTP and DCCP.
+struct Rule {
     std::uint32_t priority = 0;
     net::Family family = net::Family::kIpv4;
     std::optional<net::IpPrefix> from;
     std::optional<net::IpPrefix> to;
-    std::string iif;
+    std::string iif;  // a netdev, or a vrf for all its members
     std::optional<std::uint8_t> dscp;
     std::optional<std::uint32_t> mark;
-    std::uint32_t table = kMainTable;
+    std::optional<std::uint8_t> protocol;
+    std::optional<PortRange> source_ports;
+    std::optional<PortRange> destination_ports;
+    RuleAction action = RuleAction::kTable;
+    std::uint32_t table = kMainTable;                   // kTable
+    std::optional<std::uint8_t> suppress_prefixlength;  // kTable: routes of at most that length
+    std::uint32_t set_mark = 0;                         // kSetMark: the rules behind see this mark
     Position at;
     bool operator==(const Rule&) const = default;
+};
+
+/// What multipath routes of one family spread packets by.
+enum class HashPolicy : std::uint8_t {
+    kL3,      // addresses; IPv6: and the flow label
+    kL4,      // addresses, protocol and ports; fragments: addresses only
+    kCustom,  // `fields`
+};
+struct HashFields {
+    bool source = false, destination = false, protocol = false, source_port = false,
+         destination_port = false, flow_label = false;
+    bool operator==(const HashFields&) const = default;
+};
+struct MultipathHash {
+    HashPolicy policy = HashPolicy::kL4;
+    HashFields fields;  // kCustom
+    bool operator==(const MultipathHash&) const = default;
 };
 
 /// Identified by (dev, to).
@@ -206,6 +243,8 @@ struct Netns {
     std::vector<Route> routes;  // in the file's order
     std::vector<Rule> routing_policy;
     std::vector<Neighbor> neighbors;
+    MultipathHash multipath_hash4;  // multipath-hash: {ipv4: {policy: l4}, ipv6: {...}}
+    MultipathHash multipath_hash6;
     Position at;
     bool operator==(const Netns&) const = default;
 };
@@ -220,7 +259,7 @@ struct Config {
     Icmp icmp;
     bool forward_class_e = true;  // 240.0.0.0/4 is routed like any unicast, as Linux does
     Netns default_netns;
-    std::map<std::string, Netns> netns;  // not built
+    std::map<std::string, Netns> netns;
     Position instance_at;
     bool operator==(const Config&) const = default;
 };

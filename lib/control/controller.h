@@ -26,17 +26,25 @@ namespace sluice::control {
 enum class RouteOwner : std::uint8_t { kConnected, kFile, kCli, kFpm };
 std::string_view to_string(RouteOwner owner) noexcept;  // "connected", "file", "cli", "fpm"
 
+/// A change that is done as far as the caller's state goes, but of which something is still under
+/// way: see Controller::settled().
+using Ticket = std::uint64_t;
+
 struct LinkInfo {
     NetdevId id;
     std::string name;
-    std::string kind;  // "port", "vlan", "loopback", "blackhole"
+    std::string kind;  // "port", "vlan", "vrf", "loopback", "blackhole"
     std::string netns;
     std::optional<net::MacAddr> mac;
     std::uint16_t mtu = 0;
     bool up = false;       // administratively
     bool running = false;  // up, and so is the carrier
     bool forwarding = false;
-    std::string device;  // of a port: devargs
+    config::NetdevSettings settings;
+    std::string vrf;          // that it is a member of; empty: none
+    std::uint32_t table = 0;  // of a VRF
+    std::size_t dsts = 0;     // that lead out of it, uncached ones too
+    std::string device;       // of a port: devargs
     std::string driver;
     std::uint16_t rx_queues = 0;
     std::uint32_t speed_mbps = 0;  // 0: unknown
@@ -50,6 +58,13 @@ struct LinkChange {
     std::optional<std::uint16_t> mtu;
     std::optional<net::MacAddr> mac;
     std::optional<bool> promiscuous;
+    std::optional<std::string> vrf;  // empty: leaves its VRF
+    std::optional<bool> forwarding;
+    std::optional<bool> send_redirects;
+    std::optional<config::SourceValidation> source_validation;
+    std::optional<bool> route_localnet;
+    std::optional<bool> bc_forwarding;
+    std::optional<std::uint32_t> mark;
 };
 
 struct AddressInfo {
@@ -63,6 +78,8 @@ struct RouteInfo {
     std::string type;  // unicast, local, broadcast, blackhole, unreachable, prohibit
     std::optional<net::IpAddr> via;
     std::string dev;  // empty: none
+    std::optional<std::uint32_t> nexthop{};
+    std::uint32_t table = config::kMainTable;
     std::uint32_t metric = 0;
     std::uint16_t mtu = 0;  // 0: the netdev's
     RouteOwner owner = RouteOwner::kCli;
@@ -76,7 +93,9 @@ struct RouteRequest {
     net::IpPrefix prefix;
     std::string type = "unicast";
     std::optional<net::IpAddr> via;
-    std::string dev;
+    std::string dev;  // a VRF: the lookup goes on in its table
+    std::optional<std::uint32_t> nexthop{};
+    std::uint32_t table = config::kMainTable;
     std::optional<std::uint32_t> metric;  // delete: any when absent
     std::uint16_t mtu = 0;
     bool on_link = false;
@@ -84,14 +103,97 @@ struct RouteRequest {
 };
 enum class RouteMode : std::uint8_t { kAdd, kReplace };
 
-/// What a packet to an address would meet.
+/// A packet to ask about: what the rules may read of it.
+struct RouteQuery {
+    net::IpAddr destination;
+    std::optional<net::IpAddr> from{};
+    std::string iif;  // empty: one that sluice sends itself
+    std::uint8_t dscp = 0;
+    std::uint8_t protocol = 0;
+    std::uint16_t source_port = 0;
+    std::uint16_t destination_port = 0;
+};
+
+/// What it would meet.
 struct RouteLookup {
     std::string type;
     std::optional<net::IpPrefix> prefix;  // that matched; none: no route
     std::optional<net::IpAddr> via;
     std::string dev;
-    std::optional<net::IpAddr> source;  // that sluice itself would use
+    std::optional<std::uint32_t> nexthop{};  // that the route names
+    std::uint32_t table = 0;                 // where it matched
+    std::optional<net::IpAddr> source;       // that sluice itself would use
     std::uint16_t mtu = 0;
+};
+
+struct VrfInfo {
+    std::string name;
+    std::uint32_t table = 0;
+    std::vector<std::string> interfaces;
+};
+
+struct NetnsInfo {
+    std::string name;
+    std::size_t netdevs = 0;
+    std::size_t routes4 = 0, routes6 = 0;            // of all its tables
+    std::uint64_t generation4 = 0, generation6 = 0;  // of the last change to all of it
+};
+
+struct NextHopInfo {
+    std::uint32_t id = 0;
+    config::NextHop hop;
+    RouteOwner owner = RouteOwner::kCli;
+    bool active = false;     // usable: its netdev is up, its gateway in reach; a group: a member is
+    std::size_t routes = 0;  // over it
+    std::uint64_t packets = 0;  // sent over it, by groups too
+    struct Member {
+        std::uint32_t id = 0;
+        std::uint32_t weight = 1;
+        bool active = false;
+        std::uint32_t buckets = 0;  // that it has now
+        std::uint64_t packets = 0;
+    };
+    std::vector<Member> members;  // of a group
+};
+
+struct RuleInfo {
+    config::Rule rule;
+    RouteOwner owner = RouteOwner::kCli;
+};
+
+/// A path MTU or another gateway that was learned for one destination.
+struct ExceptionInfo {
+    net::IpAddr destination;
+    std::string domain;  // the VRF; empty: the netns's main tables
+    std::string dev;
+    std::optional<net::IpAddr> via;
+    std::uint16_t mtu = 0;
+    std::uint32_t expires_s = 0;  // from now
+};
+
+/// Uncached dsts of one worker and family that lead out of a netdev.
+struct UncachedInfo {
+    std::size_t worker = 0;
+    std::string netns;
+    std::string netdev;
+    net::Family family = net::Family::kIpv4;
+    std::size_t dsts = 0;
+};
+
+/// A netdev that was removed while something still refers to it.
+struct DrainInfo {
+    NetdevId id;
+    std::string name;
+    std::size_t dsts = 0;    // not yet reclaimed
+    std::uint64_t held = 0;  // packets in workers' hold queues that came in by it
+    std::uint32_t since_ms = 0;
+};
+
+struct CacheInfo {
+    config::CacheMode mode = config::CacheMode::kAuto;
+    std::size_t entries = 0;  // per worker and family
+    /// Rules that no key can hold, by netns name: their packets bypass the cache.
+    std::vector<std::string> bypassing;
 };
 
 struct NeighborInfo {
@@ -123,42 +225,110 @@ public:
     Controller& operator=(Controller&&) = delete;
     virtual ~Controller() = default;
 
-    virtual Result<void> add_port(const std::string& name, const config::Port& port) = 0;
-    virtual Result<void> add_vlan(const std::string& name, const config::Vlan& vlan) = 0;
-    /// All or none; one pass. A port takes its VLANs along only if they are named too (else kBusy).
-    virtual Result<void> delete_netdevs(std::span<const std::string> names) = 0;
-    virtual Result<void> change_link(const std::string& name, const LinkChange& change) = 0;
+    // `netns` names a routing instance in all of these; kNotFound when there is none.
 
-    virtual Result<void> add_address(const std::string& dev, const net::InterfaceAddr& address) = 0;
-    virtual Result<void> delete_address(const std::string& dev,
+    virtual Result<void> add_netns(const std::string& name) = 0;
+    /// Its ports go to "default" (without their addresses), what else is in it ends. kBusy: a name
+    /// clash there. kInvalid for "default".
+    virtual Result<Ticket> delete_netns(const std::string& name) = 0;
+    virtual std::vector<NetnsInfo> netns() const = 0;
+
+    virtual Result<void> add_port(const std::string& netns,
+                                  const std::string& name,
+                                  const config::Port& port) = 0;
+    virtual Result<void> add_vlan(const std::string& netns,
+                                  const std::string& name,
+                                  const config::Vlan& vlan) = 0;
+    virtual Result<void> add_vrf(const std::string& netns,
+                                 const std::string& name,
+                                 std::uint32_t table) = 0;
+    /// Ports, VLANs and VRFs. All or none; one pass, one generation (U-07). A port takes its VLANs
+    /// along only if they are named too (else kBusy); a VRF gives its members back.
+    virtual Result<Ticket> delete_netdevs(const std::string& netns,
+                                          std::span<const std::string> names) = 0;
+    virtual Result<void> change_link(const std::string& netns,
+                                     const std::string& name,
+                                     const LinkChange& change) = 0;
+    /// M-01. A VLAN may move alone; a port takes its VLANs along. When settled(), no packet that
+    /// came in under the old netns leaves by it any more.
+    virtual Result<Ticket> move_link(const std::string& netns,
+                                     const std::string& name,
+                                     const std::string& to) = 0;
+    /// Whether every worker works with what the change published, and the routes of what was
+    /// removed are out of the tables. Others are served meanwhile; who asked waits (U-09, M-02).
+    virtual bool settled(Ticket ticket) = 0;
+
+    virtual Result<void> add_address(const std::string& netns,
+                                     const std::string& dev,
+                                     const net::InterfaceAddr& address) = 0;
+    virtual Result<void> delete_address(const std::string& netns,
+                                        const std::string& dev,
                                         const net::InterfaceAddr& address) = 0;
 
-    virtual Result<void> add_route(const RouteRequest& route, RouteMode mode) = 0;
-    virtual Result<void> delete_route(const RouteRequest& route) = 0;
+    virtual Result<void> add_route(const std::string& netns,
+                                   const RouteRequest& route,
+                                   RouteMode mode) = 0;
+    virtual Result<void> delete_route(const std::string& netns, const RouteRequest& route) = 0;
     /// Removes every route of `owner`; returns how many.
-    virtual std::size_t flush_routes(RouteOwner owner) = 0;
-    virtual RouteLookup lookup_route(const net::IpAddr& destination) const = 0;
+    virtual Result<std::size_t> flush_routes(const std::string& netns, RouteOwner owner) = 0;
+    virtual Result<RouteLookup> lookup_route(const std::string& netns,
+                                             const RouteQuery& query) const = 0;
 
-    virtual Result<void> add_neighbor(const std::string& dev,
+    /// `hop` of the kinds of the file. `replace`: also takes the place of one of the same kind.
+    virtual Result<void> add_nexthop(const std::string& netns,
+                                     std::uint32_t id,
+                                     const config::NextHop& hop,
+                                     bool replace) = 0;
+    /// Groups go on with their other members; a group without any goes, and so do routes over what
+    /// went (G-04).
+    virtual Result<void> delete_nexthop(const std::string& netns, std::uint32_t id) = 0;
+    virtual Result<std::vector<NextHopInfo>> nexthops(const std::string& netns) const = 0;
+
+    virtual Result<void> add_rule(const std::string& netns, const config::Rule& rule) = 0;
+    /// The one rule that is equal to `rule`; or, where that says nothing but a priority (and
+    /// family), the first of that priority.
+    virtual Result<void> delete_rule(const std::string& netns, const config::Rule& rule) = 0;
+    virtual Result<std::vector<RuleInfo>> rules(const std::string& netns) const = 0;
+
+    virtual Result<std::vector<ExceptionInfo>> exceptions(const std::string& netns) const = 0;
+    virtual Result<std::size_t> flush_exceptions(const std::string& netns) = 0;
+
+    virtual Result<void> add_neighbor(const std::string& netns,
+                                      const std::string& dev,
                                       const net::IpAddr& address,
                                       const net::MacAddr& lladdr) = 0;
-    virtual Result<void> delete_neighbor(const std::string& dev, const net::IpAddr& address) = 0;
+    virtual Result<void> delete_neighbor(const std::string& netns,
+                                         const std::string& dev,
+                                         const net::IpAddr& address) = 0;
     /// Removes learned entries, of `dev` or of all when empty; returns how many.
-    virtual Result<std::size_t> flush_neighbors(const std::string& dev) = 0;
+    virtual Result<std::size_t> flush_neighbors(const std::string& netns,
+                                                const std::string& dev) = 0;
 
-    virtual std::vector<LinkInfo> links() const = 0;
-    virtual std::vector<AddressInfo> addresses() const = 0;
-    /// Calls `each` for every route of the main table, IPv4 first, in prefix order.
-    virtual void for_each_route(const std::function<void(const RouteInfo&)>& each) const = 0;
-    /// The same for the next `limit` prefixes after `after` (from the start when absent), each with
-    /// all its routes; returns the last of them, or nothing when there are no more. For a socket
-    /// client that reads a full table while others are served; the table may change between two
-    /// calls.
+    /// Of one netns, or of all when `netns` is empty, in order of id.
+    virtual std::vector<LinkInfo> links(const std::string& netns) const = 0;
+    virtual Result<std::vector<VrfInfo>> vrfs(const std::string& netns) const = 0;
+    virtual Result<std::vector<AddressInfo>> addresses(const std::string& netns) const = 0;
+    /// For the next `limit` prefixes of one table after `after` (from the start when absent), IPv4
+    /// first, in prefix order, each with all its routes; returns the last of them, or nothing when
+    /// there are no more. For a socket client that reads a full table while others are served; the
+    /// table may change between two calls.
     virtual std::optional<net::IpPrefix> routes_after(
+        const std::string& netns,
+        std::uint32_t table,
         const std::optional<net::IpPrefix>& after,
         std::size_t limit,
         const std::function<void(const RouteInfo&)>& each) const = 0;
-    virtual std::vector<NeighborInfo> neighbors() const = 0;
+    /// Ids of the tables that have routes, ascending.
+    virtual Result<std::vector<std::uint32_t>> tables(const std::string& netns) const = 0;
+    virtual Result<std::vector<NeighborInfo>> neighbors(const std::string& netns) const = 0;
+
+    virtual CacheInfo cache() const = 0;
+    virtual void set_cache_mode(config::CacheMode mode) = 0;
+    /// Everything cached is stale from here on, on every worker.
+    virtual void flush_cache() = 0;
+    virtual std::vector<UncachedInfo> uncached() const = 0;
+    virtual std::vector<DrainInfo> draining() const = 0;
+
     /// Summed over workers and the control thread; `netdev` must exist.
     virtual stats::NetdevCounters netdev_counters(NetdevId netdev) const = 0;
     virtual std::vector<WorkerInfo> workers() const = 0;

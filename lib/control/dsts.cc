@@ -44,7 +44,6 @@ void fill_dst(fib::Dst& dst,
     dst.port = netdev.port().device == nullptr ? 0 : netdev.port().device->id().value;
     dst.mtu = path_mtu(netdev, route_mtu);
     dst.expiry_s = 0;
-    dst.generation = 0;
     dst.idev = netdev.id;
     dst.netns = netdev.netns->id;
     dst.set_gateway(gateway.value_or(net::IpAddr{}));

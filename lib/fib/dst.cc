@@ -40,6 +40,7 @@ Result<DstIndex> DstPool::allocate() {
     ++in_use_;
     Dst& dst = slots_[index];
     dst.type = DstType::kNone;
+    dst.counter = 0;
     dst.state.store(0, std::memory_order_relaxed);
     return index;
 }
@@ -60,6 +61,9 @@ std::atomic_ref<std::uint64_t> first_word(Dst& dst) noexcept {
 }  // namespace
 
 void resolve(Dst& dst, const net::MacAddr& mac) noexcept {
+    if ((dst.state.load(std::memory_order_relaxed) & Dst::kGone) != 0) {
+        return;
+    }
     std::uint64_t word = 0;
     std::memcpy(&word, dst.rewrite.data(), sizeof word);
     std::memcpy(&word, mac.bytes.data(), mac.bytes.size());
@@ -69,7 +73,12 @@ void resolve(Dst& dst, const net::MacAddr& mac) noexcept {
 }
 
 void unresolve(Dst& dst) noexcept {
-    dst.state.store(0, std::memory_order_release);
+    const std::uint32_t state = dst.state.load(std::memory_order_relaxed);
+    dst.state.store(state & (Dst::kGone | Dst::kExpires), std::memory_order_release);
+}
+
+void repoint_to_blackhole(Dst& dst) noexcept {
+    dst.state.store(Dst::kGone, std::memory_order_release);
 }
 
 void set_report_use(Dst& dst, bool on) noexcept {

@@ -22,6 +22,13 @@ using DstIndex = std::uint32_t;
 // kNoRoute (0, fib/lpm.h) is what a lookup without a match yields. It is a real dst of type
 // kNoRoute, so "no route" is one more type to act on and not a special case.
 
+/// What a table may hold besides the index of a dst: a multipath group (fib/group.h), or "look on
+/// in the table of this VRF", with the master's netdev id in the low bits.
+inline constexpr std::uint32_t kGroupBit = 1U << 23U;
+inline constexpr std::uint32_t kTableBit = 1U << 22U;
+inline constexpr std::uint32_t kSpecialBits = kGroupBit | kTableBit;
+inline constexpr std::size_t kMaxDsts = kTableBit;
+
 enum class DstType : std::uint8_t {
     kNone,       // no route
     kUnicast,    // one neighbour: a gateway, or a host of a connected prefix
@@ -46,10 +53,14 @@ struct alignas(64) Dst {
     static constexpr std::uint32_t kResolved = 1;  // the rewrite holds the neighbour's MAC
     static constexpr std::uint32_t kReportUse =
         2;  // tell the control thread of the next use (STALE)
+    /// Re-pointed to the blackhole netdev (U-04): whoever still holds it drops under netdev_gone.
+    static constexpr std::uint32_t kGone = 4;
+    static constexpr std::uint32_t kExpires = 8;  // expiry_s counts
     std::atomic<std::uint32_t> state;
-    std::uint32_t expiry_s;  // worker clock, 0 never
+    std::uint32_t expiry_s;  // worker clock: not valid from this second on
 
-    std::uint64_t generation;  // of its netns when made (dst.md section 3)
+    std::uint32_t counter;  // of a next-hop object: where each worker counts its packets; 0 nowhere
+    std::uint32_t spare;
 
     /// Ethernet header ready to store: destination MAC, source MAC, [tag,] EtherType. The first
     /// 8 bytes are one aligned word, so that a neighbour's MAC changes in one store.
@@ -87,6 +98,7 @@ static_assert(offsetof(Dst, rewrite) % 8 == 0);
 /// All dsts of the process: slots that never move. Allocation and writing: control thread.
 class DstPool {
 public:
+    /// At most kMaxDsts.
     DstPool(std::size_t capacity, Reclaimer& reclaimer);
 
     /// Worker threads: any index that a table or map gave.
@@ -112,7 +124,11 @@ private:
 /// Control thread. Stores `mac` as the destination of `dst`'s rewrite, then marks it resolved:
 /// a worker that sees kResolved sees the MAC. Leaves kReportUse as it is.
 void resolve(Dst& dst, const net::MacAddr& mac) noexcept;
+/// Clears all but kGone and kExpires.
 void unresolve(Dst& dst) noexcept;
+/// Re-points a published dst to the blackhole netdev: one store that every worker's next look sees.
+/// For good; the netdev that it led to may go once workers have passed a quiescent state.
+void repoint_to_blackhole(Dst& dst) noexcept;
 void set_report_use(Dst& dst, bool on) noexcept;
 
 }  // namespace sluice::fib

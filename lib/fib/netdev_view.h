@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "base/id.h"
+#include "fib/generation.h"
 #include "fib/lpm.h"
+#include "fib/policy.h"
 #include "net/address.h"
 
 namespace sluice::fib {
@@ -57,6 +59,22 @@ private:
     std::vector<net::Ipv6Addr> v6_;  // sorted
 };
 
+/// RFC 3704: may a packet with this source come in here?
+enum class SourceValidation : std::uint8_t {
+    kOff,
+    kLoose,   // some unicast route leads to the source
+    kStrict,  // the route to the source leads out of the ingress
+};
+
+/// What multipath packets are spread by; kept per netns. `addresses_only` bits are by field.
+struct FlowHashFields {
+    bool source = true, destination = true, protocol = true, source_port = true,
+         destination_port = true, flow_label = true;
+    /// The named policies: fragments by addresses only, ICMP errors by the flow they quote.
+    bool custom = false;
+    friend bool operator==(const FlowHashFields&, const FlowHashFields&) = default;
+};
+
 /// A netdev as workers see it: immutable; every change publishes a new one.
 struct NetdevView {
     NetdevId id;
@@ -77,9 +95,26 @@ struct NetdevView {
     std::uint16_t mtu = 1500;
     net::MacAddr mac;
 
-    const Ipv4Lpm* fib4 = nullptr;  // the table that its packets are looked up in
+    /// The table that its packets are looked up in: the main one of its netns, or its VRF's. Of a
+    /// VRF master its own.
+    const Ipv4Lpm* fib4 = nullptr;
     const Ipv6Lpm* fib6 = nullptr;
+    /// Of its netns, or of its VRF.
     std::shared_ptr<const LocalAddresses> local;
+
+    // How its packets' destinations are decided about (pipeline/decide.cc). The routing domain is
+    // the VRF master, or `lo` of the netns: whose exceptions, and whose errors' routes.
+    NetdevId domain;
+    /// Null: no rules, the table alone. Else the rules, the table last among them.
+    const Ipv4Policy* policy4 = nullptr;
+    const Ipv6Policy* policy6 = nullptr;
+    const Generations<net::Ipv4Addr>* generations4 = nullptr;  // of the netns
+    const Generations<net::Ipv6Addr>* generations6 = nullptr;
+    /// The same for all netdevs whose packets meet the same tables and rules (C-03).
+    std::uint16_t ingress_class = 0;
+    SourceValidation source_validation = SourceValidation::kOff;
+    bool send_redirects = false;
+    FlowHashFields hash4, hash6;
 
     struct Address4 {
         net::Ipv4Addr address;

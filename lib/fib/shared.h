@@ -9,10 +9,16 @@
 #include "base/id.h"
 #include "base/reclaimer.h"
 #include "fib/dst.h"
+#include "fib/group.h"
 #include "fib/neighbor_map.h"
 #include "fib/netdev_view.h"
 
 namespace sluice::fib {
+
+enum class CacheMode : std::uint8_t { kOff, kAuto, kOn };
+
+inline constexpr std::size_t kMaxGroups = 65536;
+inline constexpr std::size_t kExceptionBuckets = 4096;
 
 /// What the control thread publishes and workers read. Pointers are valid until the reader's next
 /// quiescent state.
@@ -22,7 +28,10 @@ public:
            std::size_t neighbor_buckets,
            std::uint64_t secret,
            Reclaimer& reclaimer)
-        : dsts(dst_capacity, reclaimer), neighbors(neighbor_buckets, secret, reclaimer) {}
+        : dsts(dst_capacity, reclaimer),
+          groups(kMaxGroups, reclaimer),
+          neighbors(neighbor_buckets, secret, reclaimer),
+          exceptions(kExceptionBuckets, secret, reclaimer) {}
 
     /// Null: no such netdev (any more).
     const NetdevView* netdev(NetdevId id) const noexcept {
@@ -34,7 +43,20 @@ public:
     }
 
     DstPool dsts;
+    GroupPool groups;
     NeighborMap neighbors;
+
+    /// By (routing domain, destination): a dst that takes the place of what the table says, with a
+    /// path MTU or another gateway, until it expires.
+    NeighborMap exceptions;
+    /// How many there are; zero saves a worker the question.
+    std::atomic<std::uint32_t> exception_count{0};
+
+    std::atomic<CacheMode> cache_mode{CacheMode::kAuto};
+    /// A worker that sees another number than last time empties its caches first.
+    std::atomic<std::uint32_t> cache_epoch{0};
+    /// Of the flow hash; another one on every box, so that two in a row do not agree.
+    std::uint64_t flow_seed = 0;
 
     /// ICMP errors per second and in a burst, per netdev and worker; the control thread divides the
     /// configured limit by the number of workers.

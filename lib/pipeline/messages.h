@@ -9,17 +9,23 @@
 #include "base/id.h"
 #include "dpdk/port.h"
 #include "fib/neighbor_map.h"
+#include "net/address.h"
 
 namespace sluice::pipeline {
 
 /// Worker to control.
 struct WorkerEvent {
     enum class Kind : std::uint8_t {
-        kResolve,  // a packet waits for this neighbour; once per hold, until answered
-        kUsed,     // a packet was sent to it and its dst asks to be told (Dst::kReportUse)
+        kResolve,   // a packet waits for this neighbour; once per hold, until answered
+        kUsed,      // a packet was sent to it and its dst asks to be told (Dst::kReportUse)
+        kPathMtu,   // an ICMP error about a packet of ours: `key` is (routing domain, destination)
+        kRedirect,  // the same, to `gateway`; only where the ingress does not forward
     };
     Kind kind = Kind::kResolve;
+    std::uint16_t mtu = 0;  // kPathMtu: 0 where the router did not say (RFC 1191 5)
+    NetdevId ingress{};     // kRedirect
     fib::NeighborKeyWords key;
+    net::IpAddr gateway{};  // kRedirect
 };
 
 /// Control to worker.

@@ -57,6 +57,17 @@ inline constexpr std::size_t kStages = std::to_underlying(Stage::kCount);
 inline constexpr std::array<const char*, kStages> kStageNames{
     "receive", "classify", "input", "lookup", "forward", "transmit"};
 
+/// Of one worker's cache of one family; in packets.
+struct CacheCounters {
+    std::uint64_t hits;
+    std::uint64_t misses;  // stale ones included
+    std::uint64_t stale;   // found, but of another generation, expired or gone
+    std::uint64_t inserts;
+    std::uint64_t bypassed;     // looked up without asking the cache
+    std::uint64_t source_hits;  // of the cache of validated sources
+    std::uint64_t source_misses;
+};
+
 struct WorkerCounters {
     std::uint64_t rounds;
     std::uint64_t busy_rounds;  // received at least one packet
@@ -69,18 +80,28 @@ struct WorkerCounters {
     std::array<std::uint64_t, kStages> stage_cycles;
     /// [0] neither family, [1] IPv4, [2] IPv6.
     std::array<std::array<std::uint64_t, kDropReasons>, 3> drops_by_family;
+    std::array<CacheCounters, 2> caches;  // IPv4, IPv6
+    std::uint64_t redirects_sent;
 };
+
+/// Of next-hop objects, by Dst::counter; 0 is nobody's.
+inline constexpr std::size_t kMaxNextHopCounters = 65536;
 inline constexpr unsigned kStageSampling = 64;
 
 /// Everything one writer (a worker or the control thread) counts.
 class Block {
 public:
-    Block() : netdevs_(kMaxNetdevs) {}
+    Block() : netdevs_(kMaxNetdevs), next_hops_(kMaxNextHopCounters) {}
 
     NetdevCounters& netdev(NetdevId id) noexcept { return netdevs_[id.value]; }
     const NetdevCounters& netdev(NetdevId id) const noexcept { return netdevs_[id.value]; }
     WorkerCounters& worker() noexcept { return worker_; }
     const WorkerCounters& worker() const noexcept { return worker_; }
+
+    std::uint64_t& next_hop(std::uint32_t counter) noexcept { return next_hops_[counter]; }
+    const std::uint64_t& next_hop(std::uint32_t counter) const noexcept {
+        return next_hops_[counter];
+    }
 
     /// `family` 0, 1 (IPv4) or 2 (IPv6).
     void drop(NetdevId ingress, DropReason reason, unsigned family) noexcept {
@@ -90,6 +111,7 @@ public:
 
 private:
     PageArray<NetdevCounters> netdevs_;  // pages of ids never used are never touched
+    PageArray<std::uint64_t> next_hops_;
     alignas(64) WorkerCounters worker_{};
 };
 
