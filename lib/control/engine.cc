@@ -239,7 +239,7 @@ Result<void> Engine::sync_connected(Netdev& netdev,
             if (there->hop == *hop) {
                 return {};
             }
-            NextHop* was = there->hop;
+            RouteTarget* was = there->hop;
             auto replaced = rib.replace(*there, **hop);
             hops_.drop_if_unused(*was);
             return replaced;

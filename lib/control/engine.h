@@ -158,10 +158,10 @@ private:
                        std::uint32_t metric,
                        RouteOwner owner,
                        bool active,
-                       const NextHop& hop) const;
+                       const RouteTarget& target) const;
     /// Puts the routes over the netdev's next hops in or out of the lookup table.
     void reassess(const Netdev& netdev);
-    void update_routes(NextHop& hop);
+    void update_routes(RouteTarget& hop);
 
     template <class Fn>
     auto with_rib(const net::IpPrefix& prefix, Fn&& fn);

@@ -210,12 +210,12 @@ Result<void> Engine::add_route(const RouteRequest& route, RouteMode mode) {
             return std::unexpected(hop.error());
         }
         if (there != nullptr) {
-            NextHop* old = there->hop;
+            RouteTarget* old = there->hop;
             if (old == *hop) {
                 return {};
             }
             auto ok = rib.replace(*there, **hop);
-            hops_.drop_if_unused(ok ? *old : **hop);
+            hops_.drop_if_unused(ok ? *old : static_cast<RouteTarget&>(**hop));
             return ok;
         }
         if (auto ok = rib.add({prefix, route.owner, 0, route.metric.value_or(0)}, **hop); !ok) {
@@ -231,7 +231,7 @@ Result<void> Engine::delete_route(const RouteRequest& route) {
     return with_rib(route.prefix, [&](auto& rib, const auto& prefix) -> Result<void> {
         std::optional<RouteOwner> other;
         for (auto* there = rib.first(prefix); there != nullptr; there = rib.next(*there)) {
-            const NextHopKey& key = there->hop->key;
+            const NextHopKey& key = as_next_hop(*there->hop)->key;
             const Netdev* netdev = netdevs_.find(key.netdev);
             const bool matches =
                 (!route.metric || there->key.metric == *route.metric) &&
@@ -292,14 +292,14 @@ std::size_t Engine::flush_routes(RouteOwner owner) {
     return flush(main_.v4, configured4_) + flush(main_.v6, configured6_);
 }
 
-void Engine::update_routes(NextHop& hop) {
+void Engine::update_routes(RouteTarget& hop) {
     const auto update = [&](auto& rib, const auto& route) {
         if (auto ok = rib.update(route.key.prefix); !ok) {
             spdlog::error("route {}: {}", route.key.prefix.to_string(), ok.error().message);
         }
     };
     for (RouteHook& hook : hop.routes) {
-        if (hop.key.family == net::Family::kIpv4) {
+        if (hop.family == net::Family::kIpv4) {
             update(main_.v4, static_cast<Route<net::Ipv4Addr>&>(hook));
         } else {
             update(main_.v6, static_cast<Route<net::Ipv6Addr>&>(hook));

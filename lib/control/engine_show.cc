@@ -34,7 +34,8 @@ RouteInfo Engine::describe(const net::IpPrefix& prefix,
                            std::uint32_t metric,
                            RouteOwner owner,
                            bool active,
-                           const NextHop& hop) const {
+                           const RouteTarget& target) const {
+    const NextHop& hop = *as_next_hop(target);
     const Netdev* netdev =
         hop.key.netdev == kBlackholeNetdev ? nullptr : netdevs_.find(hop.key.netdev);
     return {.prefix = prefix,
@@ -91,8 +92,11 @@ RouteLookup Engine::lookup_route(const net::IpAddr& destination) const {
         found.prefix = info.prefix;
         found.via = info.via;
         found.dev = info.dev;
-        found.mtu = shared_.dsts[route->hop->dst].mtu;
-        const fib::NetdevView* view = shared_.netdev(route->hop->key.netdev);
+        const NextHop& hop = *as_next_hop(*route->hop);
+        if (hop.has_dst()) {
+            found.mtu = shared_.dsts[hop.value].mtu;
+        }
+        const fib::NetdevView* view = shared_.netdev(hop.key.netdev);
         if (view == nullptr) {
             return;
         }

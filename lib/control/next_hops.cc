@@ -27,21 +27,28 @@ bool is_usable(const NextHopKey& key, const Netdev& netdev) noexcept {
 
 void NextHops::fill(NextHop& hop, const Netdev& netdev) {
     const auto& key = hop.key;
-    fill_dst(shared_.dsts.writable(hop.dst), netdev, key.type, key.family, key.gateway, key.mtu);
+    fib::Dst& dst = shared_.dsts.writable(hop.value);
+    fill_dst(dst, netdev, key.type, key.family, key.gateway, key.mtu);
+    dst.counter = key.counter;
 }
 
 Result<NextHop*> NextHops::get(const NextHopKey& key, const Netdev& netdev) {
     if (const auto it = hops_.find(key); it != hops_.end()) {
         return it->second.get();
     }
+    auto hop = std::make_unique<NextHop>();
+    hop->key = key;
+    hop->family = key.family;
+    hop->usable = is_usable(key, netdev);
+    if (netdev.kind == fib::NetdevKind::kVrf && key.type == DstType::kConnected) {
+        hop->value = fib::kTableBit | key.netdev.value;
+        return hops_.emplace(key, std::move(hop)).first->second.get();
+    }
     const auto dst = shared_.dsts.allocate();
     if (!dst) {
         return std::unexpected(dst.error());
     }
-    auto hop = std::make_unique<NextHop>();
-    hop->key = key;
-    hop->dst = *dst;
-    hop->usable = is_usable(key, netdev);
+    hop->value = *dst;
     fill(*hop, netdev);
     if (key.gateway) {
         neighbors_.attach({key.netdev, *key.gateway}, *dst);
@@ -50,13 +57,15 @@ Result<NextHop*> NextHops::get(const NextHopKey& key, const Netdev& netdev) {
 }
 
 void NextHops::drop_if_unused(NextHop& hop) {
-    if (!hop.routes.empty()) {
+    if (!hop.routes.empty() || hop.users != 0) {
         return;
     }
     if (hop.key.gateway) {
-        neighbors_.detach({hop.key.netdev, *hop.key.gateway}, hop.dst);
+        neighbors_.detach({hop.key.netdev, *hop.key.gateway}, hop.value);
     }
-    shared_.dsts.release(hop.dst);
+    if (hop.has_dst()) {
+        shared_.dsts.release(hop.value);
+    }
     hops_.erase(hops_.find(hop.key));
 }
 
@@ -65,7 +74,7 @@ Result<fib::DstIndex> NextHops::renew(NextHop& hop, const Netdev& netdev) {
     if (!dst) {
         return std::unexpected(dst.error());
     }
-    const fib::DstIndex old = std::exchange(hop.dst, *dst);
+    const fib::DstIndex old = std::exchange(hop.value, *dst);
     fill(hop, netdev);
     return old;
 }
@@ -73,14 +82,16 @@ Result<fib::DstIndex> NextHops::renew(NextHop& hop, const Netdev& netdev) {
 void NextHops::refill(const Netdev& netdev) {
     for_each_on(netdev.id, [&](NextHop& hop) {
         if (hop.key.type == DstType::kUnicast) {
-            set_source_mac(shared_.dsts.writable(hop.dst), netdev.mac);
+            set_source_mac(shared_.dsts.writable(hop.value), netdev.mac);
         }
     });
 }
 
 void NextHops::set_mtu(const Netdev& netdev) {
     for_each_on(netdev.id, [&](NextHop& hop) {
-        set_path_mtu(shared_.dsts.writable(hop.dst), netdev, hop.key.mtu);
+        if (hop.has_dst()) {
+            set_path_mtu(shared_.dsts.writable(hop.value), netdev, hop.key.mtu);
+        }
     });
 }
 

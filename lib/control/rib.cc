@@ -15,10 +15,11 @@ Rib<Addr>::~Rib() {
 }
 
 template <class Addr>
-Result<void> Rib<Addr>::add(const Key& key, NextHop& hop) {
+Result<void> Rib<Addr>::add(const Key& key, RouteTarget& hop) {
     auto* route = new Route<Addr>;
     route->key = key;
     route->hop = &hop;
+    route->table = index_;
     routes_.insert(*route);
     if (auto ok = update(key.prefix); !ok) {
         routes_.erase(routes_.iterator_to(*route));
@@ -30,8 +31,8 @@ Result<void> Rib<Addr>::add(const Key& key, NextHop& hop) {
 }
 
 template <class Addr>
-Result<void> Rib<Addr>::replace(Route<Addr>& route, NextHop& hop) {
-    NextHop& old = *route.hop;
+Result<void> Rib<Addr>::replace(Route<Addr>& route, RouteTarget& hop) {
+    RouteTarget& old = *route.hop;
     route.hop = &hop;
     if (auto ok = update(route.key.prefix); !ok) {
         route.hop = &old;
@@ -43,8 +44,8 @@ Result<void> Rib<Addr>::replace(Route<Addr>& route, NextHop& hop) {
 }
 
 template <class Addr>
-NextHop* Rib<Addr>::remove(Route<Addr>& route) {
-    NextHop* hop = route.hop;
+RouteTarget* Rib<Addr>::remove(Route<Addr>& route) {
+    RouteTarget* hop = route.hop;
     const Prefix prefix = route.key.prefix;
     const bool was_active = route.active;
     routes_.erase(routes_.iterator_to(route));
@@ -57,7 +58,7 @@ NextHop* Rib<Addr>::remove(Route<Addr>& route) {
         }
         // Another value for a prefix that is there takes no room, so it cannot fail; and should it,
         // the old value must not stay.
-        if (best == nullptr || !lpm_->set(prefix, best->hop->dst)) {
+        if (best == nullptr || !lpm_->set(prefix, best->hop->value)) {
             static_cast<void>(lpm_->erase(prefix));
         } else {
             best->active = true;
@@ -79,7 +80,7 @@ Result<void> Rib<Addr>::update(const Prefix& prefix) {
         }
     }
     if (best != nullptr) {
-        if (auto ok = lpm_->set(prefix, best->hop->dst); !ok) {
+        if (auto ok = lpm_->set(prefix, best->hop->value); !ok) {
             return ok;
         }
     } else if (active != nullptr) {

@@ -45,7 +45,8 @@ struct Route : RouteHook, boost::intrusive::set_base_hook<boost::intrusive::opti
         }
     };
     Key key;
-    bool active = false;  // what the lookup table holds for its prefix
+    bool active = false;      // what the lookup table holds for its prefix
+    std::uint16_t table = 0;  // Rib::index()
 };
 
 /// All routes of one table and family, and the lookup table that holds the best usable one of each
@@ -56,7 +57,9 @@ public:
     using Prefix = net::Prefix<Addr>;
     using Key = typename Route<Addr>::Key;
 
-    explicit Rib(std::unique_ptr<fib::LpmTable<Addr>> lpm) : lpm_(std::move(lpm)) {}
+    /// `index`: by which its owner finds it among others, from a route.
+    explicit Rib(std::unique_ptr<fib::LpmTable<Addr>> lpm, std::uint16_t index = 0)
+        : lpm_(std::move(lpm)), index_(index) {}
     Rib(const Rib&) = delete;
     Rib& operator=(const Rib&) = delete;
     Rib(Rib&&) = delete;
@@ -64,11 +67,11 @@ public:
     ~Rib();
 
     /// `key` must not be there. On error (a limit of the lookup table) nothing is changed.
-    Result<void> add(const Key& key, NextHop& hop);
+    Result<void> add(const Key& key, RouteTarget& hop);
     /// Another next hop for a route; lookups find one or the other.
-    Result<void> replace(Route<Addr>& route, NextHop& hop);
+    Result<void> replace(Route<Addr>& route, RouteTarget& hop);
     /// Also frees `route`. Returns the hop that it was on, which may be unused now.
-    NextHop* remove(Route<Addr>& route);
+    RouteTarget* remove(Route<Addr>& route);
 
     /// Makes the lookup table right for `prefix` after the usability or dst of a hop changed.
     Result<void> update(const Prefix& prefix);
@@ -109,6 +112,7 @@ public:
     }
     std::size_t size() const noexcept { return routes_.size(); }
     const fib::LpmTable<Addr>& lpm() const noexcept { return *lpm_; }
+    std::uint16_t index() const noexcept { return index_; }
 
 private:
     struct ByKey {
@@ -121,6 +125,7 @@ private:
 
     Set routes_;
     std::unique_ptr<fib::LpmTable<Addr>> lpm_;
+    std::uint16_t index_;
 };
 
 extern template class Rib<net::Ipv4Addr>;
