@@ -58,8 +58,8 @@ RouteTarget* Rib<Addr>::remove(Route<Addr>& route) {
         }
         // Another value for a prefix that is there takes no room, so it cannot fail; and should it,
         // the old value must not stay.
-        if (best == nullptr || !lpm_->set(prefix, best->hop->value)) {
-            static_cast<void>(lpm_->erase(prefix));
+        if (best == nullptr || !set(prefix, best->hop->value)) {
+            erase(prefix);
         } else {
             best->active = true;
         }
@@ -80,11 +80,11 @@ Result<void> Rib<Addr>::update(const Prefix& prefix) {
         }
     }
     if (best != nullptr) {
-        if (auto ok = lpm_->set(prefix, best->hop->value); !ok) {
+        if (auto ok = set(prefix, best->hop->value); !ok) {
             return ok;
         }
     } else if (active != nullptr) {
-        static_cast<void>(lpm_->erase(prefix));  // it is there
+        erase(prefix);
     }
     if (active != nullptr) {
         active->active = false;
@@ -93,6 +93,84 @@ Result<void> Rib<Addr>::update(const Prefix& prefix) {
         best->active = true;
     }
     return {};
+}
+
+template <class Addr>
+Result<void> Rib<Addr>::set(const Prefix& prefix, std::uint32_t value) {
+    if (suppressed_.empty()) {
+        return lpm_->set(prefix, value);
+    }
+    const auto before = lpm_->get(prefix);
+    std::vector<fib::LpmTable<Addr>*> changed;
+    const auto change = [&](fib::LpmTable<Addr>& lpm) -> Result<void> {
+        auto ok = lpm.set(prefix, value);
+        if (ok) {
+            changed.push_back(&lpm);
+        }
+        return ok;
+    };
+    Result<void> ok = change(*lpm_);
+    for (Suppressed& suppressed : suppressed_) {
+        if (ok && prefix.length > suppressed.length) {
+            ok = change(*suppressed.lpm);
+        }
+    }
+    if (!ok) {
+        for (fib::LpmTable<Addr>* lpm : changed) {
+            // What was there a moment ago has room.
+            static_cast<void>(before ? lpm->set(prefix, *before) : lpm->erase(prefix));
+        }
+    }
+    return ok;
+}
+
+template <class Addr>
+void Rib<Addr>::erase(const Prefix& prefix) {
+    static_cast<void>(lpm_->erase(prefix));  // it is there
+    for (Suppressed& suppressed : suppressed_) {
+        if (prefix.length > suppressed.length) {
+            static_cast<void>(suppressed.lpm->erase(prefix));
+        }
+    }
+}
+
+template <class Addr>
+Result<const fib::LpmTable<Addr>*> Rib<Addr>::suppressed(std::uint8_t length,
+                                                         Reclaimer& reclaimer) {
+    for (Suppressed& there : suppressed_) {
+        if (there.length == length) {
+            ++there.users;
+            return there.lpm.get();
+        }
+    }
+    // No limit of its own: it never holds more than the table that it is made from.
+    auto lpm = fib::LpmTable<Addr>::create({.max_routes = std::size_t{1} << 24U}, reclaimer);
+    if (!lpm) {
+        return std::unexpected(lpm.error());
+    }
+    Result<void> ok;
+    lpm_->for_each([&](const Prefix& prefix, std::uint32_t value) {
+        if (ok && prefix.length > length) {
+            ok = (*lpm)->set(prefix, value);
+        }
+    });
+    if (!ok) {
+        return std::unexpected(ok.error());
+    }
+    suppressed_.push_back({.length = length, .users = 1, .lpm = std::move(*lpm)});
+    return suppressed_.back().lpm.get();
+}
+
+template <class Addr>
+std::unique_ptr<fib::LpmTable<Addr>> Rib<Addr>::drop_suppressed(std::uint8_t length) {
+    for (auto it = suppressed_.begin(); it != suppressed_.end(); ++it) {
+        if (it->length == length && --it->users == 0) {
+            auto lpm = std::move(it->lpm);
+            suppressed_.erase(it);
+            return lpm;
+        }
+    }
+    return nullptr;
 }
 
 template <class Addr>
@@ -114,8 +192,8 @@ Route<Addr>* Rib<Addr>::next(Route<Addr>& route) {
 }
 
 template <class Addr>
-const Route<Addr>* Rib<Addr>::match(const Addr& address) const {
-    for (int length = Prefix::kBits; length >= 0; --length) {
+const Route<Addr>* Rib<Addr>::match(const Addr& address, unsigned shortest) const {
+    for (int length = Prefix::kBits; length >= static_cast<int>(shortest); --length) {
         const auto prefix = Prefix::of(address, static_cast<std::uint8_t>(length));
         auto it = routes_.lower_bound(Key{prefix, RouteOwner::kConnected, 0, 0});
         for (; it != routes_.end() && it->key.prefix == prefix; ++it) {

@@ -9,9 +9,11 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <boost/intrusive/set.hpp>
 
+#include "base/reclaimer.h"
 #include "base/result.h"
 #include "control/controller.h"
 #include "control/next_hops.h"
@@ -81,7 +83,9 @@ public:
     Route<Addr>* first(const Prefix& prefix);
     Route<Addr>* next(Route<Addr>& route);
     /// The active route of the longest prefix that holds `address`.
-    const Route<Addr>* match(const Addr& address) const;
+    const Route<Addr>* match(const Addr& address) const { return match(address, 0); }
+    /// The same among prefixes of at least `shortest`.
+    const Route<Addr>* match(const Addr& address, unsigned shortest) const;
     /// In order of prefix, then preference.
     template <class Fn>
     void for_each(Fn&& fn) const {
@@ -112,6 +116,13 @@ public:
     }
     std::size_t size() const noexcept { return routes_.size(); }
     const fib::LpmTable<Addr>& lpm() const noexcept { return *lpm_; }
+
+    /// The same table without prefixes of at most `length`, for a rule that suppresses these. Each
+    /// call counts as one user; the first makes it, at the cost of a second table.
+    Result<const fib::LpmTable<Addr>*> suppressed(std::uint8_t length, Reclaimer& reclaimer);
+    /// One user less. With the last it is taken out of step, and is the caller's to destroy once no
+    /// worker knows it.
+    std::unique_ptr<fib::LpmTable<Addr>> drop_suppressed(std::uint8_t length);
     std::uint16_t index() const noexcept { return index_; }
 
 private:
@@ -123,8 +134,19 @@ private:
                                       boost::intrusive::key_of_value<ByKey>,
                                       boost::intrusive::constant_time_size<true>>;
 
+    struct Suppressed {
+        std::uint8_t length;
+        std::size_t users;
+        std::unique_ptr<fib::LpmTable<Addr>> lpm;
+    };
+
+    /// In every table that is to have the prefix, or none.
+    Result<void> set(const Prefix& prefix, std::uint32_t value);
+    void erase(const Prefix& prefix);
+
     Set routes_;
     std::unique_ptr<fib::LpmTable<Addr>> lpm_;
+    std::vector<Suppressed> suppressed_;
     std::uint16_t index_;
 };
 
