@@ -71,8 +71,8 @@ struct RemoveNeighbor {
 /// The step's netns comes to be, or goes: empty by then.
 struct AddNetns {};
 struct RemoveNetns {};
-/// A port that both have under one name and device, in two netns: it moves from the step's to `to`,
-/// without its addresses, and keeps its settings. Its vlans go with it.
+/// A port that both have under one name and device, in two netns: it moves from the step's to `to`
+/// and keeps its settings. Its vlans and addresses were removed before and are added after.
 struct MovePort {
     std::string name;
     std::string to;
@@ -147,11 +147,12 @@ struct Step {
 };
 
 /// The steps from `running` to `wanted`, in an order in which each is possible: what goes away
-/// first (rules, routes, next hops, neighbors, addresses, vrf members, vrfs, vlans, ports, netns),
-/// then moves and changes, then what is new in the opposite order. Every removal is spelled out;
-/// none counts on another's side effects. Empty when the two are equal. Start from Config{} with
-/// `wanted`'s instance-wide parts (see starting_point) at start-up. Errors: settings that need a
-/// restart.
+/// first (rules, routes, next hops, neighbors, addresses, vrf members, vrfs, vlans, ports), then
+/// new netns, moves, netns that go, and changes, then what is new in the opposite order. Next hops
+/// that the file lacks but whose netdev stays go last of all, when the routes over them have
+/// changed over. Every removal is spelled out; none counts on another's side effects. Empty when
+/// the two are equal. Start from Config{} with `wanted`'s instance-wide parts (see starting_point)
+/// at start-up. Errors: settings that need a restart.
 [[nodiscard]] std::expected<std::vector<Step>, std::vector<ConfigError>> diff(const Config& running,
                                                                               const Config& wanted);
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -36,7 +37,9 @@ inline constexpr std::uint16_t kMinIpv6Mtu = 1280;  // RFC 8200 5
 inline constexpr std::uint16_t kMaxMtu = 9702;
 inline constexpr std::uint16_t kDefaultMtu = 1500;
 inline constexpr std::uint32_t kMainTable = 254;
+inline constexpr std::uint32_t kLocalTable = 255;  // kept for the addresses of this router
 inline constexpr std::uint16_t kMaxBurst = 256;
+inline constexpr std::string_view kDefaultNetns = "default";  // the file's top level
 
 struct Dpdk {
     std::vector<std::uint16_t> lcores{0, 1};  // the first is the control thread, the others workers
@@ -128,7 +131,8 @@ struct Port {
 };
 
 struct Vlan {
-    std::string link;  // the port
+    std::string link;        // the port
+    std::string link_netns;  // where the port is; empty: in the vlan's own netns
     std::uint16_t id = 0;
     NetdevSettings settings;
     std::vector<Address> addresses;

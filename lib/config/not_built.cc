@@ -18,22 +18,10 @@ struct NotBuilt {
 
 // Whoever builds one of these features takes its row out.
 constexpr std::array kNotBuilt{
-    NotBuilt{"netns", "netns"},  // the top level is a netns, too
-    NotBuilt{"netns", "vrfs"},
-    NotBuilt{"netns", "nexthops"},
-    NotBuilt{"netns", "routing-policy"},
     NotBuilt{"control", "metrics"},
     NotBuilt{"control", "fpm"},
-    NotBuilt{"workers", "cache", {"off"}},
-    NotBuilt{"workers", "cache-entries", {"512"}},
-    NotBuilt{"port", "source-validation", {"off"}},
-    NotBuilt{"vlan", "source-validation", {"off"}},
-    NotBuilt{"port", "send-redirects", {"false"}},
-    NotBuilt{"vlan", "send-redirects", {"false"}},
     NotBuilt{"port", "accept-ra", {"false"}},
     NotBuilt{"vlan", "accept-ra", {"false"}},
-    NotBuilt{"route", "nexthop"},
-    NotBuilt{"route", "table", {"main", "254"}},
 };
 
 const NotBuilt* find(std::string_view map, std::string_view key) {

@@ -33,6 +33,43 @@ struct Describe {
         return "remove neighbor " + a.neighbor.to.to_string();
     }
 
+    std::string operator()(const AddNetns&) const { return "add netns"; }
+    std::string operator()(const RemoveNetns&) const { return "remove netns"; }
+    std::string operator()(const MovePort& a) const { return "move " + a.name + " to " + a.to; }
+    std::string operator()(const AddVrf& a) const {
+        return "add vrf " + a.name + " " + std::to_string(a.table);
+    }
+    std::string operator()(const RemoveVrf& a) const { return "remove vrf " + a.name; }
+    std::string operator()(const SetVrf& a) const {
+        return a.netdev + (a.vrf.empty() ? " leaves its vrf" : " enters " + a.vrf);
+    }
+    std::string operator()(const AddNextHop& a) const {
+        return "add nexthop " + std::to_string(a.id) + text(a.hop);
+    }
+    std::string operator()(const RemoveNextHop& a) const {
+        return "remove nexthop " + std::to_string(a.id);
+    }
+    std::string operator()(const ReplaceNextHop& a) const {
+        return "replace nexthop " + std::to_string(a.id) + text(a.from) + " by" + text(a.to);
+    }
+    std::string operator()(const AddRule& a) const { return "add rule " + text(a.rule); }
+    std::string operator()(const RemoveRule& a) const { return "remove rule " + text(a.rule); }
+    std::string operator()(const SetMultipathHash& a) const {
+        return "hash " + std::string{net::to_string(a.family)};
+    }
+
+    static std::string text(const NextHop& hop) {
+        std::string text = hop.via ? " " + hop.via->to_string() : "";
+        text += hop.dev.empty() ? "" : " " + hop.dev;
+        text += hop.blackhole ? " blackhole" : "";
+        for (const auto& [id, weight] : hop.group) {
+            text += fmt::format(" {}x{}", id, weight);
+        }
+        return text;
+    }
+    static std::string text(const Rule& rule) {
+        return fmt::format("{} table {}", rule.priority, rule.table);
+    }
     static std::string text(const Route& route) {
         return route.to.to_string() + " " + (route.via ? route.via->to_string() : "-") + " " +
                std::to_string(route.metric);
@@ -40,14 +77,15 @@ struct Describe {
 };
 
 std::vector<std::string> steps(const Config& running, const Config& wanted) {
-    const auto actions = diff(running, wanted);
-    if (!actions) {
-        ADD_FAILURE() << all_of(actions.error());
+    const auto found = diff(running, wanted);
+    if (!found) {
+        ADD_FAILURE() << all_of(found.error());
         return {};
     }
     std::vector<std::string> result;
-    for (const auto& action : *actions) {
-        result.push_back(std::visit(Describe{}, action));
+    for (const auto& step : *found) {
+        const std::string where = step.netns == "default" ? "" : step.netns + ": ";
+        result.push_back(where + std::visit(Describe{}, step.action));
     }
     return result;
 }
@@ -135,6 +173,7 @@ INSTANTIATE_TEST_SUITE_P(
              with_ports(""),
              with_ports("icmp: {error-rate: 10}\nforward-class-e: false\nworkers: {idle: poll}\n"),
              {"change instance"}},
+        Case{"cache", with_ports(""), with_ports("workers: {cache: off}\n"), {"change instance"}},
         Case{"settings",
              "version: 1\nports: {p: {device: x}}\n",
              "version: 1\nports: {p: {device: x, up: false}}\n",
@@ -213,16 +252,16 @@ TEST(DiffFromNothing, BuildsEverythingInOrder) {
 
 TEST(DiffFromNothing, PortsComeWithoutAddresses) {
     const Config wanted = loaded(with_ports(""));
-    const auto actions = diff(starting_point(wanted), wanted);
-    ASSERT_TRUE(actions.has_value());
-    EXPECT_TRUE(std::get<AddPort>(actions->front()).port.addresses.empty());
+    const auto found = diff(starting_point(wanted), wanted);
+    ASSERT_TRUE(found.has_value());
+    EXPECT_TRUE(std::get<AddPort>(found->front().action).port.addresses.empty());
 }
 
 TEST(DiffRefuses, WhatNeedsARestart) {
     const Config running = loaded("version: 1\n");
     const Config wanted = loaded(
         "version: 1\ninstance: other\ndpdk: {lcores: [0, 2], hugepages: false, memory-mb: 128, "
-        "extra-args: [-v]}\nworkers: {burst: 8}\n"
+        "extra-args: [-v]}\nworkers: {burst: 8, cache-entries: 1024}\n"
         "control: {socket: /tmp/s}\nlimits: {neighbors: 5}\n");
     const auto actions = diff(running, wanted);
     ASSERT_FALSE(actions.has_value());
@@ -233,6 +272,7 @@ TEST(DiffRefuses, WhatNeedsARestart) {
                    {3, 7, "dpdk.memory-mb"},
                    {3, 7, "dpdk.extra-args"},
                    {4, 10, "workers.burst"},
+                   {4, 10, "workers.cache-entries"},
                    {5, 10, "control.socket"},
                    {6, 9, "limits"}});
 }

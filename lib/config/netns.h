@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "config/model.h"
+
+namespace sluice::config {
+
+/// Calls fn(name, netns) for "default", then for the others by name.
+template <class Fn>
+void for_each_netns(const Config& config, Fn&& fn) {
+    fn(kDefaultNetns, config.default_netns);
+    for (const auto& [name, netns] : config.netns) {
+        fn(std::string_view{name}, netns);
+    }
+}
+
+/// Null when there is none.
+inline const Netns* find_netns(const Config& config, std::string_view name) {
+    if (name == kDefaultNetns) {
+        return &config.default_netns;
+    }
+    const auto it = config.netns.find(std::string{name});
+    return it == config.netns.end() ? nullptr : &it->second;
+}
+
+/// The netns of a vlan's port; `own` is the vlan's.
+inline std::string_view netns_of_port(const Vlan& vlan, std::string_view own) {
+    return vlan.link_netns.empty() ? own : std::string_view{vlan.link_netns};
+}
+
+}  // namespace sluice::config
