@@ -80,8 +80,15 @@ struct GroupMember {
     std::uint32_t weight = 1;
 };
 
-/// A group that spreads by weight: each member gets its share of buckets to within one. Members
-/// without a weight get none; `members` must not be empty.
+/// A group that spreads by weight: as many buckets, up to 16,384, as bring every member within 1 %
+/// of its share; equal weights of a power of two of members take one each. A share is right to
+/// within one bucket, and nobody with a weight gets none: where 16,384 are too few for that, the
+/// heaviest give. Members without a weight get none; one must have a weight.
+///
+/// The members divide the range of the flow hash among them in their order (the hash is read from
+/// its last bit on, so that groups of any size agree on where a flow lies). When one goes, the
+/// parts of its neighbors grow into its own and the others' shift after them: a quarter to a half
+/// of all flows move, as RFC 2992 computes for this. Flows that must stay need a resilient group.
 std::unique_ptr<Group> make_group(const std::vector<GroupMember>& members);
 
 }  // namespace sluice::fib

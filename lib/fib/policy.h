@@ -35,25 +35,27 @@ struct PolicyPorts {
 /// One policy rule as given to Policy::compile(). What is absent matches everything.
 template <class Addr>
 struct PolicyRule {
-    std::optional<net::Prefix<Addr>> from;
-    std::optional<net::Prefix<Addr>> to;
-    std::optional<std::uint8_t> dscp;
-    std::optional<std::uint32_t> mark;
-    std::optional<std::uint8_t> protocol;
-    std::optional<PolicyPorts> source_ports;
-    std::optional<PolicyPorts> destination_ports;
+    std::optional<net::Prefix<Addr>> from{};
+    std::optional<net::Prefix<Addr>> to{};
+    std::optional<std::uint8_t> dscp{};
+    std::optional<std::uint32_t> mark{};
+    std::optional<std::uint8_t> protocol{};
+    std::optional<PolicyPorts> source_ports{};
+    std::optional<PolicyPorts> destination_ports{};
 
     /// One of three: go on with another mark; a fixed answer; a table to look in, and if it has no
     /// route, the next rule. A suppressed prefix length is a table without the short prefixes.
-    std::optional<std::uint32_t> set_mark;
+    std::optional<std::uint32_t> set_mark{};
     std::uint32_t answer = kNoRoute;
     const LpmTable<Addr>* table = nullptr;
 };
 
 /// The rules that packets of one ingress meet, compiled. A decision is made from the destination,
 /// the DSCP and the *rule class* alone, a small number that stands for all else that the rules read
-/// (C-40): that is what makes its result cacheable under these three. Immutable; published by
-/// pointer and freed through the Reclaimer. The tables must outlive it.
+/// (C-40): that is what makes its result cacheable under these three, by construction: decide() is
+/// given nothing else that differs between packets of one ingress. The mark starts as the
+/// ingress's, and what rules make of it follows from the three. Immutable; published by pointer and
+/// destroyed by its owner through the Reclaimer. The tables must outlive it.
 template <class Addr>
 class Policy {
 public:
@@ -63,7 +65,8 @@ public:
 
     /// Control thread. `rules` in the order in which they are asked, the last resort (the main or
     /// VRF's table) included; those of other ingresses left out. `mark`: of the ingress. kLimit:
-    /// more than kMaxRules.
+    /// more than kMaxRules, or what they tell apart has 2^32 combinations. kInvalid: a rule that
+    /// does nothing.
     static Result<std::unique_ptr<const Policy>> compile(std::span<const PolicyRule<Addr>> rules,
                                                          std::uint32_t mark,
                                                          Reclaimer& reclaimer);

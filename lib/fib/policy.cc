@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fib/policy.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/reclaimer.h"
+#include "base/result.h"
+#include "fib/dst.h"
+#include "fib/lpm.h"
+#include "net/address.h"
+
+// Every field that rules read splits its values into classes: two values are in one class when the
+// same rules accept them. A class is represented by the set of the rules that accept it, and a
+// packet meets the rules in the intersection of its fields' sets. The fields are the source, the
+// protocol and the ports (joined into the rule class), the destination and the DSCP; no rule can
+// depend on anything else, since decide() is given nothing else.
+
+namespace sluice::fib {
+namespace {
+
+constexpr std::size_t kBurst = 64;
+constexpr std::size_t kNoRule = std::numeric_limits<std::size_t>::max();
+/// Combinations of classes up to which the joint ones are numbered at compile time; a few ms.
+constexpr std::uint64_t kMaxNumbered = 16384;
+
+constexpr std::size_t kMaxRules = Ipv4Policy::kMaxRules;
+static_assert(kMaxRules == Ipv6Policy::kMaxRules);
+constexpr std::size_t kWords = kMaxRules / 64;
+using RuleSet = std::array<std::uint64_t, kWords>;
+
+void add(RuleSet& set, std::size_t rule) noexcept {
+    set[rule / 64] |= std::uint64_t{1} << rule % 64;
+}
+RuleSet operator&(const RuleSet& a, const RuleSet& b) noexcept {
+    RuleSet both{};
+    for (std::size_t i = 0; i < kWords; ++i) {
+        both[i] = a[i] & b[i];
+    }
+    return both;
+}
+
+/// The different sets among those given, numbered.
+struct Classes {
+    std::vector<RuleSet> sets;
+
+    std::uint16_t number_of(const RuleSet& set) {
+        const auto [it, is_new] =
+            numbers_.try_emplace(set, static_cast<std::uint16_t>(sets.size()));
+        if (is_new) {
+            sets.push_back(set);
+        }
+        return it->second;
+    }
+
+private:
+    std::map<RuleSet, std::uint16_t> numbers_;
+};
+
+/// The rules for which `accepts` holds.
+template <class Rules, class Accepts>
+RuleSet select(const Rules& rules, Accepts&& accepts) {
+    RuleSet set{};
+    for (std::size_t i = 0; i < rules.size(); ++i) {
+        if (accepts(*rules[i])) {
+            add(set, i);
+        }
+    }
+    return set;
+}
+
+/// Addresses by the longest of the rules' prefixes that holds them, and so by all that do.
+template <class Addr>
+struct AddressClasses {
+    std::unique_ptr<LpmTable<Addr>> longest;  // null: no rule reads it
+    std::vector<RuleSet> sets;
+
+    template <class Rules, class Field>
+    Result<void> build(const Rules& rules, Field field, Reclaimer& reclaimer) {
+        std::vector<net::Prefix<Addr>> prefixes;
+        for (const auto* rule : rules) {
+            if (rule->*field) {
+                prefixes.push_back(*(rule->*field));
+            }
+        }
+        std::ranges::sort(prefixes);
+        prefixes.erase(std::ranges::unique(prefixes).begin(), prefixes.end());
+        sets.push_back(select(rules, [&](const auto& rule) { return !(rule.*field); }));
+        if (prefixes.empty()) {
+            return {};
+        }
+        auto table = LpmTable<Addr>::create({.max_routes = kMaxRules}, reclaimer);
+        if (!table) {
+            return std::unexpected(table.error());
+        }
+        longest = *std::move(table);
+        for (const auto& prefix : prefixes) {
+            const auto set = longest->set(prefix, static_cast<std::uint32_t>(sets.size()));
+            if (!set) {
+                return set;
+            }
+            sets.push_back(select(rules, [&](const auto& rule) {
+                return !(rule.*field) || (rule.*field)->contains(prefix);
+            }));
+        }
+        return {};
+    }
+    void classify(const Addr* addresses, std::uint32_t* classes, std::size_t count) const noexcept {
+        if (longest != nullptr) {
+            longest->lookup({addresses, count}, classes);
+        } else {
+            std::fill_n(classes, count, 0U);
+        }
+    }
+};
+
+/// Ports by the interval between the ends of the rules' ranges that they are in.
+struct PortClasses {
+    std::vector<std::uint32_t> starts;   // of the intervals but the first
+    std::vector<std::uint16_t> classes;  // by interval
+    std::uint16_t without_ports = 0;
+    std::vector<RuleSet> sets;
+
+    template <class Rules, class Field>
+    void build(const Rules& rules, Field field) {
+        for (const auto* rule : rules) {
+            if (rule->*field) {
+                starts.push_back((rule->*field)->first);
+                starts.push_back((rule->*field)->last + 1U);
+            }
+        }
+        std::ranges::sort(starts);
+        starts.erase(std::ranges::unique(starts).begin(), starts.end());
+        Classes found;
+        without_ports =
+            found.number_of(select(rules, [&](const auto& rule) { return !(rule.*field); }));
+        classes.push_back(without_ports);  // below the first start
+        for (const std::uint32_t start : starts) {
+            classes.push_back(found.number_of(select(rules, [&](const auto& rule) {
+                return !(rule.*field) ||
+                       ((rule.*field)->first <= start && start <= (rule.*field)->last);
+            })));
+        }
+        sets = std::move(found.sets);
+    }
+    std::uint16_t classify(bool has_ports, std::uint16_t port) const noexcept {
+        if (!has_ports || starts.empty()) {
+            return without_ports;
+        }
+        const auto interval = std::ranges::upper_bound(starts, port) - starts.begin();
+        return classes[static_cast<std::size_t>(interval)];
+    }
+};
+
+struct ProtocolClasses {
+    std::array<std::uint16_t, 256> classes{};
+    std::vector<RuleSet> sets;
+
+    template <class Rules>
+    void build(const Rules& rules) {
+        Classes found;
+        for (std::size_t protocol = 0; protocol < classes.size(); ++protocol) {
+            classes[protocol] = found.number_of(select(rules, [&](const auto& rule) {
+                return !rule.protocol || *rule.protocol == protocol;
+            }));
+        }
+        sets = std::move(found.sets);
+    }
+};
+
+/// What a rule does once the sets say that it matches.
+struct Act {
+    enum class Kind : std::uint8_t { kTable, kAnswer, kSetMark };
+    Kind kind = Kind::kAnswer;
+    bool reads_mark = false;
+    std::uint32_t mark = 0;
+    std::uint32_t value = 0;  // index of the table, the answer, or the mark
+};
+
+}  // namespace
+
+template <class Addr>
+struct Policy<Addr>::Compiled {
+    std::vector<Act> acts;
+    std::size_t words = 0;  // of a set that rules are in
+    std::uint32_t mark = 0;
+    std::vector<const LpmTable<Addr>*> tables;
+
+    AddressClasses<Addr> sources, destinations;
+    ProtocolClasses protocols;
+    PortClasses source_ports, destination_ports;
+    std::array<RuleSet, 64> dscps{};
+
+    /// By combination of classes: the rule class, and by that the rules. Empty: there are too many,
+    /// and the combination is the class.
+    std::vector<std::uint16_t> numbers;
+    std::vector<RuleSet> sets;
+
+    std::uint64_t combinations() const noexcept {
+        return std::uint64_t{sources.sets.size()} * protocols.sets.size() *
+               source_ports.sets.size() * destination_ports.sets.size();
+    }
+    std::uint32_t combination(std::uint32_t source, const Transport& transport) const noexcept {
+        std::uint64_t n = source;
+        n = n * protocols.sets.size() + protocols.classes[transport.protocol];
+        n = n * source_ports.sets.size() +
+            source_ports.classify(transport.has_ports, transport.source_port);
+        n = n * destination_ports.sets.size() +
+            destination_ports.classify(transport.has_ports, transport.destination_port);
+        return static_cast<std::uint32_t>(n);
+    }
+    RuleSet rules_of_combination(std::uint64_t n) const noexcept {
+        RuleSet set = destination_ports.sets[n % destination_ports.sets.size()];
+        n /= destination_ports.sets.size();
+        set = set & source_ports.sets[n % source_ports.sets.size()];
+        n /= source_ports.sets.size();
+        set = set & protocols.sets[n % protocols.sets.size()];
+        return set & sources.sets[n / protocols.sets.size()];
+    }
+
+    struct Packet {
+        std::uint16_t next_rule;
+        std::uint32_t mark;
+    };
+    std::size_t next_match(const RuleSet& of_class,
+                           const RuleSet& of_destination,
+                           const RuleSet& of_dscp,
+                           std::size_t from) const noexcept {
+        std::uint64_t wanted = ~std::uint64_t{0} << from % 64;
+        for (std::size_t word = from / 64; word < words; ++word, wanted = ~std::uint64_t{0}) {
+            const std::uint64_t rules =
+                of_class[word] & of_destination[word] & of_dscp[word] & wanted;
+            if (rules != 0) {
+                return word * 64 + static_cast<std::size_t>(std::countr_zero(rules));
+            }
+        }
+        return kNoRule;
+    }
+    /// The next rule that ends the walk or names a table; kNoRule: there is none.
+    std::size_t advance(Packet& packet,
+                        std::uint32_t rule_class,
+                        const RuleSet& of_destination,
+                        const RuleSet& of_dscp) const noexcept {
+        RuleSet joined;
+        const RuleSet* of_class = nullptr;
+        if (!sets.empty()) {
+            of_class = &sets[rule_class];
+        } else {
+            joined = rules_of_combination(rule_class);
+            of_class = &joined;
+        }
+        std::size_t from = packet.next_rule;
+        for (;;) {
+            const std::size_t rule = next_match(*of_class, of_destination, of_dscp, from);
+            if (rule == kNoRule) {
+                return kNoRule;
+            }
+            from = rule + 1;
+            const Act& act = acts[rule];
+            if (act.reads_mark && act.mark != packet.mark) {
+                continue;
+            }
+            if (act.kind != Act::Kind::kSetMark) {
+                packet.next_rule = static_cast<std::uint16_t>(from);
+                return rule;
+            }
+            packet.mark = act.value;
+        }
+    }
+
+    void decide(const Addr* addresses,
+                const std::uint8_t* dscp_of,
+                const std::uint32_t* classes,
+                std::uint32_t* values,
+                std::size_t count) const noexcept;
+};
+
+/// In rounds: each packet goes on to its next table, the packets of one table are looked up
+/// together, and those that it has no route for are in the next round.
+template <class Addr>
+void Policy<Addr>::Compiled::decide(const Addr* addresses,
+                                    const std::uint8_t* dscp_of,
+                                    const std::uint32_t* classes,
+                                    std::uint32_t* values,
+                                    std::size_t count) const noexcept {
+    static constexpr std::uint16_t kEnd = kBurst;
+    std::array<std::uint32_t, kBurst> destination_class;
+    std::array<Packet, kBurst> packets;
+    std::array<std::uint16_t, kBurst> open;      // packets without an answer
+    std::array<std::uint16_t, kMaxRules> first;  // by table: its packets of this round
+    std::array<std::uint16_t, kBurst> next;      // by packet: another one
+    std::array<std::uint16_t, kBurst> gathered;  // packets of one table
+    std::array<Addr, kBurst> gathered_addresses;
+    std::array<std::uint32_t, kBurst> found;
+
+    destinations.classify(addresses, destination_class.data(), count);
+    for (std::size_t i = 0; i < count; ++i) {
+        open[i] = static_cast<std::uint16_t>(i);
+        packets[i] = {0, mark};
+    }
+    std::fill_n(first.begin(), tables.size(), kEnd);
+    std::size_t left = count;
+    while (left != 0) {
+        std::size_t used = 0;  // tables of this round, the same one counted once
+        std::array<std::uint16_t, kMaxRules> round;
+        std::size_t waiting = 0;
+        for (std::size_t k = 0; k < left; ++k) {
+            const std::uint16_t i = open[k];
+            const std::size_t rule = advance(packets[i],
+                                             classes[i],
+                                             destinations.sets[destination_class[i]],
+                                             dscps[dscp_of[i] % 64U]);
+            if (rule == kNoRule) {
+                values[i] = kNoRoute;
+            } else if (const Act& act = acts[rule]; act.kind == Act::Kind::kAnswer) {
+                values[i] = act.value;
+            } else {
+                if (first[act.value] == kEnd) {
+                    round[used++] = static_cast<std::uint16_t>(act.value);
+                }
+                next[i] = std::exchange(first[act.value], i);
+                ++waiting;
+            }
+        }
+        const bool all_in_one = used == 1 && waiting == count;
+        left = 0;
+        for (std::size_t t = 0; t < used; ++t) {
+            const LpmTable<Addr>& table = *tables[round[t]];
+            std::uint16_t i = std::exchange(first[round[t]], kEnd);
+            if (all_in_one) {
+                table.lookup({addresses, count}, values);
+                for (std::size_t k = 0; k < count; ++k) {
+                    open[left] = static_cast<std::uint16_t>(k);
+                    left += values[k] == kNoRoute ? 1U : 0U;
+                }
+                break;
+            }
+            std::size_t n = 0;
+            for (; i != kEnd; i = next[i]) {
+                gathered[n] = i;
+                gathered_addresses[n] = addresses[i];
+                ++n;
+            }
+            table.lookup({gathered_addresses.data(), n}, found.data());
+            for (std::size_t k = 0; k < n; ++k) {
+                values[gathered[k]] = found[k];
+                open[left] = gathered[k];
+                left += found[k] == kNoRoute ? 1U : 0U;
+            }
+        }
+    }
+}
+
+template <class Addr>
+Policy<Addr>::~Policy() = default;
+
+template <class Addr>
+Result<std::unique_ptr<const Policy<Addr>>> Policy<Addr>::compile(
+    std::span<const PolicyRule<Addr>> rules, std::uint32_t mark, Reclaimer& reclaimer) {
+    if (rules.size() > kMaxRules) {
+        return fail(ErrorCode::kLimit, "{} rules, more than {}", rules.size(), kMaxRules);
+    }
+    auto compiled = std::make_unique<Compiled>();
+    compiled->mark = mark;
+
+    // Up to the first rule that sets another mark it is known who matches the ingress's.
+    std::vector<const PolicyRule<Addr>*> kept;
+    bool mark_known = true;
+    for (const PolicyRule<Addr>& rule : rules) {
+        if (mark_known && rule.mark && *rule.mark != mark) {
+            continue;
+        }
+        Act act{.reads_mark = !mark_known && rule.mark.has_value(), .mark = rule.mark.value_or(0)};
+        if (rule.set_mark) {
+            act.kind = Act::Kind::kSetMark;
+            act.value = *rule.set_mark;
+            mark_known = false;
+        } else if (rule.table != nullptr) {
+            act.kind = Act::Kind::kTable;
+            const auto it = std::ranges::find(compiled->tables, rule.table);
+            act.value = static_cast<std::uint32_t>(it - compiled->tables.begin());
+            if (it == compiled->tables.end()) {
+                compiled->tables.push_back(rule.table);
+            }
+        } else if (rule.answer != kNoRoute) {
+            act.value = rule.answer;
+        } else {
+            return fail(ErrorCode::kInvalid, "a rule does nothing");
+        }
+        kept.push_back(&rule);
+        compiled->acts.push_back(act);
+    }
+    compiled->words = (kept.size() + 63) / 64;
+
+    using Rule = PolicyRule<Addr>;
+    if (auto done = compiled->sources.build(kept, &Rule::from, reclaimer); !done) {
+        return std::unexpected(done.error());
+    }
+    if (auto done = compiled->destinations.build(kept, &Rule::to, reclaimer); !done) {
+        return std::unexpected(done.error());
+    }
+    compiled->protocols.build(kept);
+    compiled->source_ports.build(kept, &Rule::source_ports);
+    compiled->destination_ports.build(kept, &Rule::destination_ports);
+    for (std::size_t dscp = 0; dscp < compiled->dscps.size(); ++dscp) {
+        compiled->dscps[dscp] =
+            select(kept, [&](const Rule& rule) { return !rule.dscp || *rule.dscp == dscp; });
+    }
+
+    const std::uint64_t combinations = compiled->combinations();
+    if (combinations > std::numeric_limits<std::uint32_t>::max()) {
+        return fail(ErrorCode::kLimit,
+                    "the rules tell apart too many combinations of source, protocol and ports");
+    }
+    if (combinations <= kMaxNumbered) {
+        Classes found;
+        for (std::uint64_t n = 0; n < combinations; ++n) {
+            compiled->numbers.push_back(found.number_of(compiled->rules_of_combination(n)));
+        }
+        compiled->sets = std::move(found.sets);
+    }
+
+    std::unique_ptr<Policy> policy(new Policy);
+    policy->reads_source_ = compiled->sources.longest != nullptr;
+    policy->reads_transport_ = compiled->protocols.sets.size() > 1 ||
+                               !compiled->source_ports.starts.empty() ||
+                               !compiled->destination_ports.starts.empty();
+    policy->cacheable_ = !compiled->sets.empty() && compiled->sets.size() <= 1U << kClassBits;
+    policy->compiled_ = std::move(compiled);
+    return policy;
+}
+
+template <class Addr>
+void Policy<Addr>::classify(const Addr* sources,
+                            const Transport* transports,
+                            std::uint32_t* classes,
+                            std::size_t count) const noexcept {
+    const Compiled& c = *compiled_;
+    c.sources.classify(sources, classes, count);
+    if (!reads_transport_) {
+        return;  // the other fields have one class each, and no two sources' classes the same rules
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::uint32_t n = c.combination(classes[i], transports[i]);
+        classes[i] = c.numbers.empty() ? n : c.numbers[n];
+    }
+}
+
+template <class Addr>
+void Policy<Addr>::decide(const Addr* destinations,
+                          const std::uint8_t* dscps,
+                          const std::uint32_t* classes,
+                          std::uint32_t* values,
+                          std::size_t count) const noexcept {
+    for (std::size_t at = 0; at < count; at += kBurst) {
+        const std::size_t n = std::min(kBurst, count - at);
+        compiled_->decide(destinations + at, dscps + at, classes + at, values + at, n);
+    }
+}
+
+template class Policy<net::Ipv4Addr>;
+template class Policy<net::Ipv6Addr>;
+
+}  // namespace sluice::fib
