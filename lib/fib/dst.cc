@@ -25,9 +25,14 @@ void Dst::set_gateway(const net::IpAddr& address) noexcept {
 }
 
 DstPool::DstPool(std::size_t capacity, Reclaimer& reclaimer)
-    : slots_(capacity), reclaimer_(reclaimer) {}
+    : slots_(capacity), owners_(capacity), reclaimer_(reclaimer) {
+    SLUICE_CHECK(capacity >= kFirstDst && capacity <= kMaxDsts);
+    slots_[kSourceInvalidDst].type = DstType::kSourceInvalid;
+    slots_[kRouteLoopDst].type = DstType::kRouteLoop;
+    slots_[kGroupEmptyDst].type = DstType::kGroupEmpty;
+}
 
-Result<DstIndex> DstPool::allocate() {
+Result<DstIndex> DstPool::allocate(NetdevId owner) {
     DstIndex index = 0;
     if (!free_.empty()) {
         index = free_.back();
@@ -38,6 +43,8 @@ Result<DstIndex> DstPool::allocate() {
         return fail(ErrorCode::kLimit, "all {} dsts are in use (limits.neighbors)", slots_.size());
     }
     ++in_use_;
+    owners_[index] = owner;
+    ++owned_[owner.value];
     Dst& dst = slots_[index];
     dst.type = DstType::kNone;
     dst.counter = 0;
@@ -46,10 +53,11 @@ Result<DstIndex> DstPool::allocate() {
 }
 
 void DstPool::release(DstIndex index) {
-    SLUICE_CHECK(index != kNoRoute && index < next_unused_);
+    SLUICE_CHECK(index >= kFirstDst && index < next_unused_);
     reclaimer_.defer([this, index] {
         free_.push_back(index);
         --in_use_;
+        --owned_[owners_[index].value];
     });
 }
 

@@ -38,7 +38,17 @@ enum class DstType : std::uint8_t {
     kUnreachable,
     kProhibit,
     kBlackhole,
+    // What a worker's decision may come to besides a route.
+    kSourceInvalid,
+    kRouteLoop,
+    kGroupEmpty,
 };
+
+/// Dsts that are always there, for what is no route's: of the types that they are named after.
+inline constexpr DstIndex kSourceInvalidDst = 1;
+inline constexpr DstIndex kRouteLoopDst = 2;
+inline constexpr DstIndex kGroupEmptyDst = 3;
+inline constexpr DstIndex kFirstDst = 4;
 
 /// The result of a route lookup: one cache line. Constant while published, except the atomic words.
 struct alignas(64) Dst {
@@ -104,20 +114,26 @@ public:
     /// Worker threads: any index that a table or map gave.
     const Dst& operator[](DstIndex index) const noexcept { return slots_[index]; }
 
-    /// A slot of type kNone to fill before publishing its index. kLimit when all are in use.
-    Result<DstIndex> allocate();
+    /// A slot of type kNone to fill before publishing its index, for a dst that leads out of
+    /// `owner`. kLimit when all are in use.
+    Result<DstIndex> allocate(NetdevId owner = kBlackholeNetdev);
     Dst& writable(DstIndex index) noexcept { return slots_[index]; }
     /// The index is no longer published anywhere; the slot is reused after a grace period.
     void release(DstIndex index);
 
     std::size_t in_use() const noexcept { return in_use_; }
     std::size_t capacity() const noexcept { return slots_.size(); }
+    /// Allocated for that netdev and not reclaimed yet: while there are any its id means nothing
+    /// else.
+    std::size_t leading_out_of(NetdevId owner) const noexcept { return owned_[owner.value]; }
 
 private:
     PageArray<Dst> slots_;
+    std::vector<NetdevId> owners_;  // by slot; workers never read them
+    std::array<std::uint32_t, kMaxNetdevs> owned_{};
     std::vector<DstIndex> free_;
-    DstIndex next_unused_ = kNoRoute + 1;
-    std::size_t in_use_ = 1;
+    DstIndex next_unused_ = kFirstDst;
+    std::size_t in_use_ = kFirstDst;
     Reclaimer& reclaimer_;
 };
 

@@ -18,32 +18,42 @@ using Stamp = std::uint32_t;
 
 /// The process-wide source of stamps of one family: every bump of any netns draws the next one.
 /// Control thread.
+///
+/// 32 bits last for years of bumps, not for ever. So the stamps are two halves that take turns, and
+/// whenever wraps() has changed, everything that carries a stamp of the half now beginning or of
+/// the one just ended is made stale before anything else is bumped: bump_all() of every netns, each
+/// with a stamp of its own, and another Shared::cache_epoch. No netns then carries a stamp of the
+/// ended half any more, and workers have the whole of the new half to empty their caches in:
+/// whenever a stamp is drawn again, nobody remembers it. (Emptying the caches alone would not do: a
+/// block that nobody bumped since would be bumped from a stamp to the same stamp.)
 class GenerationSequence {
 public:
     /// What every generation starts with; never drawn (G-01).
     static constexpr Stamp kInitial = 0;
 
-    /// Tests narrow it, to see it wrap.
-    explicit GenerationSequence(Stamp last = ~Stamp{0}) : last_(last) {}
+    /// Tests narrow it, to see it wrap; a half must be longer than there are netns.
+    explicit GenerationSequence(Stamp last = ~Stamp{0}) : last_(last), half_(last / 2) {}
 
-    /// When it has handed out `last` it starts over; whoever keeps stamps must have forgotten all
-    /// of them before: see wraps().
     Stamp next() noexcept {
-        if (drawn_ == last_) {
-            drawn_ = kInitial;
+        ++bumps_;
+        if (drawn_ == half_) {
             ++wraps_;
+        } else if (drawn_ == last_) {
+            ++wraps_;
+            drawn_ = kInitial;
         }
         return ++drawn_;
     }
-    /// How often it started over. Each time every worker's caches are to be emptied
-    /// (Shared::cache_epoch) before the first of the new stamps is published.
+    /// How often the other half's turn began, with the stamp drawn last.
     std::uint64_t wraps() const noexcept { return wraps_; }
-    std::uint64_t bumps() const noexcept { return wraps_ * last_ + drawn_; }
+    std::uint64_t bumps() const noexcept { return bumps_; }
 
 private:
     Stamp last_;
+    Stamp half_;
     Stamp drawn_ = kInitial;
     std::uint64_t wraps_ = 0;
+    std::uint64_t bumps_ = 0;
 };
 
 /// The generation of one netns and family, per block of destinations: a route change makes stale
@@ -57,12 +67,14 @@ public:
     static constexpr std::size_t kBlocks = std::size_t{1} << kBlockBits;
     /// A prefix of at least this length lies in one block.
     static constexpr unsigned kBlockPrefix = sizeof(Addr) == 4 ? 16 : 32;
+    /// Spreads prefixes over blocks: those next to each other fall into different ones.
+    static constexpr std::uint32_t kBlockFactor = 0x9e3779b1U;
 
     /// Any thread. A stamp that is read before a lookup vouches for what the lookup yields.
     Stamp stamp(const Addr& address) const noexcept {
         return blocks_[block_of(address)].load(std::memory_order_acquire);
     }
-    /// For bulk readers; kBlocks of them.
+    /// For bulk readers; kBlocks of them, found as block_of() does.
     const std::atomic<Stamp>* blocks() const noexcept { return blocks_.data(); }
     static std::size_t block_of(const Addr& address) noexcept { return block_of(top(address)); }
 
@@ -97,9 +109,8 @@ private:
         word = std::byteswap(word);
         return word >> (32U - kBlockPrefix);
     }
-    /// Neighboring prefixes fall into different blocks.
     static std::size_t block_of(std::uint32_t top) noexcept {
-        return (top * 0x9e3779b1U) >> (32U - kBlockBits);
+        return (top * kBlockFactor) >> (32U - kBlockBits);
     }
 
     std::array<std::atomic<Stamp>, kBlocks> blocks_{};

@@ -2,6 +2,7 @@
 #include "net/icmp.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -169,6 +170,53 @@ std::size_t write_icmp6_error(std::span<std::uint8_t> out,
         ip.source, ip.destination, static_cast<std::uint32_t>(upper_bytes), IpProtocol::kIcmpv6);
     icmp->checksum = fold_checksum(sum_words(out.subspan(sizeof(ip), upper_bytes), pseudo));
     return sizeof(ip) + upper_bytes;
+}
+
+std::size_t write_icmp6_redirect(std::span<std::uint8_t> out,
+                                 const Ipv6Addr& source,
+                                 const Ipv6Addr& target,
+                                 std::span<const std::uint8_t> offending) noexcept {
+    struct [[gnu::may_alias]] Message {
+        Ipv6Header ip;
+        IcmpHeader icmp;
+        Ipv6Addr target;
+        Ipv6Addr destination;
+        std::uint8_t option;
+        std::uint8_t option_length;  // in 8-byte units
+        std::array<std::uint8_t, 6> reserved;
+    };
+    static_assert(sizeof(Message) == sizeof(Ipv6Header) + 48 && alignof(Message) == 1);
+    constexpr std::uint8_t kHopLimit = 255;  // RFC 4861 4.5
+    constexpr std::uint8_t kRedirectedHeader = 4;
+    const auto* about = header_at<Ipv6Header>(offending);
+    auto* message = mutable_header_at<Message>(out);
+    if (about == nullptr || message == nullptr) {
+        return 0;
+    }
+    const std::size_t room = std::min(out.size(), kIcmp6ErrorMax) - sizeof *message;
+    const std::size_t quoted = std::min(offending.size(), room) & ~std::size_t{7};
+    const std::size_t upper_bytes = sizeof *message - sizeof(Ipv6Header) + quoted;
+
+    *message = {};
+    message->ip.version_class_flow = Be32::from_host(6U << 28U);
+    message->ip.payload_length = Be16::from_host(static_cast<std::uint16_t>(upper_bytes));
+    message->ip.next_header = IpProtocol::kIcmpv6;
+    message->ip.hop_limit = kHopLimit;
+    message->ip.source = source;
+    message->ip.destination = about->source;
+    message->icmp.type = icmp6::kRedirect;
+    message->target = target;
+    message->destination = about->destination;
+    message->option = kRedirectedHeader;
+    message->option_length = static_cast<std::uint8_t>(1 + quoted / 8);
+    std::memcpy(out.data() + sizeof *message, offending.data(), quoted);
+    const std::uint32_t pseudo = pseudo_header_sum(message->ip.source,
+                                                   message->ip.destination,
+                                                   static_cast<std::uint32_t>(upper_bytes),
+                                                   IpProtocol::kIcmpv6);
+    message->icmp.checksum =
+        fold_checksum(sum_words(out.subspan(sizeof(Ipv6Header), upper_bytes), pseudo));
+    return sizeof(Ipv6Header) + upper_bytes;
 }
 
 }  // namespace sluice::net

@@ -48,4 +48,12 @@ std::size_t write_icmp6_error(std::span<std::uint8_t> out,
                               const Ipv6Addr& source,
                               std::span<const std::uint8_t> offending) noexcept;
 
+/// The same for a redirect (RFC 4861 4.5, 8.2): from our link-local address, hop limit 255, with
+/// the offending packet in a redirected header option. `target`: the better first hop's link-local
+/// address, or the destination itself where that is on the link.
+std::size_t write_icmp6_redirect(std::span<std::uint8_t> out,
+                                 const Ipv6Addr& source,
+                                 const Ipv6Addr& target,
+                                 std::span<const std::uint8_t> offending) noexcept;
+
 }  // namespace sluice::net

@@ -14,9 +14,11 @@
 #include "dpdk/ring.h"
 #include "fib/shared.h"
 #include "net/wire.h"
+#include "pipeline/caches.h"
 #include "pipeline/hold.h"
 #include "pipeline/messages.h"
 #include "pipeline/rate_limit.h"
+#include "pipeline/redirect_limit.h"
 #include "pipeline/transmit.h"
 #include "stats/counters.h"
 
@@ -64,11 +66,17 @@ struct Context {
     IcmpRateLimiter icmp_limit;
     EventQueue& events;      // to control
     dpdk::MbufRing& punted;  // to control
+    Caches caches;
+    RedirectLimiter redirects;
     std::uint64_t now_ns = 0;
     std::uint16_t ipv4_id = 0;  // of what we originate, never repeats soon (RFC 6864 4)
     /// Of what the control thread was told about use lately, so as not to repeat it per packet.
     std::array<fib::NeighborKeyWords, 16> reported{};
     unsigned reported_next = 0;
+
+    std::uint32_t now_s() const noexcept {
+        return static_cast<std::uint32_t>(now_ns / 1'000'000'000U);
+    }
 
     /// Ends a packet under `reason`.
     void drop(const Packet& p, DropReason reason) noexcept {

@@ -14,6 +14,7 @@
 #include "net/icmp.h"
 #include "net/wire.h"
 #include "pipeline/stages.h"
+#include "stats/counters.h"
 
 namespace sluice::pipeline {
 
@@ -39,25 +40,35 @@ fib::NeighborKeyWords neighbor_key(const Packet& p, const fib::Dst& dst) noexcep
                                   : fib::NeighborKeyWords::of(dst.out, dst.gateway4());
 }
 
+// What else than "resolved" a dst may be, rarely. True: it is not valid any more.
+bool is_invalid(const Context& c, const fib::Dst& dst, std::uint32_t state) noexcept {
+    return (state & fib::Dst::kGone) != 0 ||
+           ((state & fib::Dst::kExpires) != 0 && c.now_s() >= dst.expiry_s);
+}
+
 // To a neighbour: what a router does to every packet that it forwards (RFC 1812 5.2.1).
-void to_neighbor(Context& c, Packet& p, const fib::Dst& dst, std::uint16_t mtu) noexcept {
+Outcome to_neighbor(Context& c, Packet& p, const fib::Dst& dst, std::uint16_t mtu) noexcept {
     net::Ipv4Header& ip = p.ip4();
     const bool originated = p.is(Packet::kOriginated);
     const std::size_t length = ip.total_length.host();
+    const std::uint32_t state = dst.state.load(std::memory_order_acquire);
+    if (state != fib::Dst::kResolved && is_invalid(c, dst, state)) [[unlikely]] {
+        return Outcome::kInvalid;
+    }
     if (!originated) {
         if (!p.in->forwarding) [[unlikely]] {
             reject_unreachable(c, p, DropReason::kForwardingDisabled, net::icmp::kHost);
-            return;
+            return Outcome::kEnded;
         }
         // RFC 1812 5.3.4: not what came as a broadcast or multicast of the link.
         if (p.is(Packet::kLinkGroup)) [[unlikely]] {
             c.drop(p, DropReason::kL2BroadcastUnicast);
-            return;
+            return Outcome::kEnded;
         }
         // RFC 1812 5.3.1: a packet that would leave with TTL 0 does not.
         if (ip.ttl <= 1) [[unlikely]] {
             reject(c, p, DropReason::kTtlExpired, {.type = net::icmp::kTimeExceeded});
-            return;
+            return Outcome::kEnded;
         }
     }
     if (length > mtu && ip.dont_fragment()) [[unlikely]] {
@@ -68,28 +79,36 @@ void to_neighbor(Context& c, Packet& p, const fib::Dst& dst, std::uint16_t mtu) 
                {.type = net::icmp::kUnreachable,
                 .code = net::icmp::kFragmentationNeeded,
                 .rest = mtu});
-        return;
+        return Outcome::kEnded;
     }
-    const std::uint32_t state = dst.state.load(std::memory_order_acquire);
+    if (!originated && dst.out == p.in->id && p.in->send_redirects) [[unlikely]] {
+        ip4_redirect(c, p, dst);
+    }
     if (state != fib::Dst::kResolved) [[unlikely]] {
         if ((state & fib::Dst::kResolved) == 0) {
             hold(c, p, neighbor_key(p, dst));
-            return;
+            return Outcome::kEnded;
         }
-        report_use(c, neighbor_key(p, dst));
+        if ((state & fib::Dst::kReportUse) != 0) {
+            report_use(c, neighbor_key(p, dst));
+        }
     }
     if (!originated) {
         net::decrement_ttl(ip);
     }
+    if (dst.counter != 0) {
+        stats::bump(c.stats.next_hop(dst.counter));
+    }
     if (length > mtu) [[unlikely]] {
         ip4_fragment(c, p, dst, mtu);
-        return;
+        return Outcome::kPassed;
     }
     transmit(c, p, dst, length);
+    return Outcome::kPassed;
 }
 
 // RFC 1812 5.3.5, checks.md B: a directed broadcast of one of our links.
-void to_broadcast(Context& c, Packet& p, const fib::Dst& dst) noexcept {
+Outcome to_broadcast(Context& c, Packet& p, const fib::Dst& dst) noexcept {
     p.flags |= Packet::kIpBroadcast;
     if (p.is(Packet::kOriginated)) {
         c.drop(p, DropReason::kDestinationBroadcast);
@@ -97,12 +116,17 @@ void to_broadcast(Context& c, Packet& p, const fib::Dst& dst) noexcept {
         ip4_local(c, p);
     } else if (dst.out == p.in->id) {
         c.drop(p, DropReason::kDestinationBroadcast);
-    } else {
-        to_neighbor(c, p, dst, dst.mtu);
+    } else if (to_neighbor(c, p, dst, dst.mtu) == Outcome::kInvalid) {
+        return Outcome::kInvalid;
     }
+    return Outcome::kEnded;  // checks.md 17, 113: never remembered
 }
 
 void no_way(Context& c, const Packet& p, fib::DstType type) noexcept {
+    if (type == fib::DstType::kSourceInvalid) {
+        c.drop(p, DropReason::kSourceInvalid);
+        return;
+    }
     if (!p.is(Packet::kOriginated) && !p.in->forwarding) {
         reject_unreachable(c, p, DropReason::kForwardingDisabled, net::icmp::kHost);
         return;
@@ -117,38 +141,58 @@ void no_way(Context& c, const Packet& p, fib::DstType type) noexcept {
         case fib::DstType::kBlackhole:
             c.drop(p, DropReason::kRouteBlackhole);
             return;
+        case fib::DstType::kRouteLoop:
+            c.drop(p, DropReason::kRouteLoop);
+            return;
+        case fib::DstType::kGroupEmpty:
+            reject_unreachable(c, p, DropReason::kGroupEmpty, net::icmp::kHost);
+            return;
         default:
             reject_unreachable(c, p, DropReason::kNoRoute, net::icmp::kNet);
     }
 }
 
+// A cached or looked-up dst that is not valid any more: once more from the tables.
+void decide_again(Context& c, Batch4& batch, std::size_t i) noexcept {
+    if (batch.cached) {
+        stats::bump(c.stats.worker().caches[0].stale);
+        c.caches.destinations4.erase(batch.destinations[i], batch.tails[i]);
+    }
+    ip4_route(c, batch.packets[i]);
+}
+
 }  // namespace
 
-void ip4_act(Context& c, Packet& p, const fib::Dst& dst) noexcept {
+Outcome ip4_act(Context& c, Packet& p, const fib::Dst& dst) noexcept {
     switch (dst.type) {
         case fib::DstType::kUnicast:
-            to_neighbor(c, p, dst, dst.mtu);
-            return;
+            return to_neighbor(c, p, dst, dst.mtu);
         case fib::DstType::kConnected: {
             const fib::DstIndex host = c.shared.neighbors.find(neighbor_key(p, dst));
             // The host's own dst knows its netdev's MTU, the prefix's that of its route.
             const fib::Dst& to = host == fib::kNoRoute ? dst : c.shared.dsts[host];
-            to_neighbor(c, p, to, std::min(to.mtu, dst.mtu));
-            return;
+            const Outcome outcome = to_neighbor(c, p, to, std::min(to.mtu, dst.mtu));
+            if (outcome == Outcome::kPassed && dst.counter != 0 && &to != &dst) {
+                stats::bump(c.stats.next_hop(dst.counter));
+            }
+            return outcome;
         }
         case fib::DstType::kLocal:
+            if ((dst.state.load(std::memory_order_relaxed) & fib::Dst::kGone) != 0) {
+                return Outcome::kInvalid;
+            }
             // RFC 1122 3.3.6: not what a broadcast frame may carry.
             if (p.is(Packet::kLinkGroup)) {
                 c.drop(p, DropReason::kL2BroadcastUnicast);
-            } else {
-                ip4_local(c, p);
+                return Outcome::kEnded;
             }
-            return;
+            ip4_local(c, p);
+            return Outcome::kPassed;
         case fib::DstType::kBroadcast:
-            to_broadcast(c, p, dst);
-            return;
+            return to_broadcast(c, p, dst);
         default:
             no_way(c, p, dst.type);
+            return Outcome::kEnded;
     }
 }
 
@@ -157,7 +201,13 @@ void ip4_forward(Context& c, Batch4& batch) noexcept {
         rte_prefetch0(&c.shared.dsts[batch.dsts[i]]);
     }
     for (std::size_t i = 0; i < batch.count; ++i) {
-        ip4_act(c, batch.packets[i], c.shared.dsts[batch.dsts[i]]);
+        const Outcome outcome = ip4_act(c, batch.packets[i], c.shared.dsts[batch.dsts[i]]);
+        if (outcome != Outcome::kPassed) [[unlikely]] {
+            if (outcome == Outcome::kInvalid) {
+                decide_again(c, batch, i);
+            }
+            batch.dsts[i] = fib::kNoRoute;
+        }
     }
 }
 

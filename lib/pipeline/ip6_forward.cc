@@ -13,6 +13,7 @@
 #include "net/icmp.h"
 #include "net/wire.h"
 #include "pipeline/stages.h"
+#include "stats/counters.h"
 
 namespace sluice::pipeline {
 
@@ -57,32 +58,53 @@ bool refuse_transit(Context& c, const Packet& p) noexcept {
     return false;
 }
 
-void to_neighbor(Context& c, Packet& p, const fib::Dst& dst, std::uint16_t mtu) noexcept {
+bool is_invalid(const Context& c, const fib::Dst& dst, std::uint32_t state) noexcept {
+    return (state & fib::Dst::kGone) != 0 ||
+           ((state & fib::Dst::kExpires) != 0 && c.now_s() >= dst.expiry_s);
+}
+
+Outcome to_neighbor(Context& c, Packet& p, const fib::Dst& dst, std::uint16_t mtu) noexcept {
     net::Ipv6Header& ip = p.ip6();
     const bool originated = p.is(Packet::kOriginated);
+    const std::uint32_t state = dst.state.load(std::memory_order_acquire);
+    if (state != fib::Dst::kResolved && is_invalid(c, dst, state)) [[unlikely]] {
+        return Outcome::kInvalid;
+    }
     if (!originated && refuse_transit(c, p)) {
-        return;
+        return Outcome::kEnded;
     }
     const std::size_t length = sizeof ip + ip.payload_length.host();
     if (length > mtu) [[unlikely]] {
         reject(c, p, DropReason::kPacketTooBig, {.type = net::icmp6::kPacketTooBig, .rest = mtu});
-        return;
+        return Outcome::kEnded;
     }
-    const std::uint32_t state = dst.state.load(std::memory_order_acquire);
+    if (!originated && dst.out == p.in->id && p.in->send_redirects) [[unlikely]] {
+        ip6_redirect(c, p, dst);
+    }
     if (state != fib::Dst::kResolved) [[unlikely]] {
         if ((state & fib::Dst::kResolved) == 0) {
             hold(c, p, neighbor_key(p, dst));
-            return;
+            return Outcome::kEnded;
         }
-        report_use(c, neighbor_key(p, dst));
+        if ((state & fib::Dst::kReportUse) != 0) {
+            report_use(c, neighbor_key(p, dst));
+        }
     }
     if (!originated) {
         --ip.hop_limit;
     }
+    if (dst.counter != 0) {
+        stats::bump(c.stats.next_hop(dst.counter));
+    }
     transmit(c, p, dst, length);
+    return Outcome::kPassed;
 }
 
 void no_way(Context& c, const Packet& p, fib::DstType type) noexcept {
+    if (type == fib::DstType::kSourceInvalid) {
+        c.drop(p, DropReason::kSourceInvalid);
+        return;
+    }
     if (!p.is(Packet::kOriginated) && !p.in->forwarding) {
         c.drop(p, DropReason::kForwardingDisabled);
         return;
@@ -97,34 +119,55 @@ void no_way(Context& c, const Packet& p, fib::DstType type) noexcept {
         case fib::DstType::kBlackhole:
             c.drop(p, DropReason::kRouteBlackhole);
             return;
+        case fib::DstType::kRouteLoop:
+            c.drop(p, DropReason::kRouteLoop);
+            return;
+        case fib::DstType::kGroupEmpty:
+            reject_unreachable(c, p, DropReason::kGroupEmpty, net::icmp6::kNoRoute);
+            return;
         default:
             reject_unreachable(c, p, DropReason::kNoRoute, net::icmp6::kNoRoute);
     }
 }
 
+// A cached or looked-up dst that is not valid any more: once more from the tables.
+void decide_again(Context& c, Batch6& batch, std::size_t i) noexcept {
+    if (batch.cached) {
+        stats::bump(c.stats.worker().caches[1].stale);
+        c.caches.destinations6.erase(batch.destinations[i], batch.tails[i]);
+    }
+    ip6_route(c, batch.packets[i]);
+}
+
 }  // namespace
 
-void ip6_act(Context& c, Packet& p, const fib::Dst& dst) noexcept {
+Outcome ip6_act(Context& c, Packet& p, const fib::Dst& dst) noexcept {
     switch (dst.type) {
         case fib::DstType::kUnicast:
-            to_neighbor(c, p, dst, dst.mtu);
-            return;
+            return to_neighbor(c, p, dst, dst.mtu);
         case fib::DstType::kConnected: {
             const fib::DstIndex host = c.shared.neighbors.find(neighbor_key(p, dst));
             // The host's own dst knows its netdev's MTU, the prefix's that of its route.
             const fib::Dst& to = host == fib::kNoRoute ? dst : c.shared.dsts[host];
-            to_neighbor(c, p, to, std::min(to.mtu, dst.mtu));
-            return;
+            const Outcome outcome = to_neighbor(c, p, to, std::min(to.mtu, dst.mtu));
+            if (outcome == Outcome::kPassed && dst.counter != 0 && &to != &dst) {
+                stats::bump(c.stats.next_hop(dst.counter));
+            }
+            return outcome;
         }
         case fib::DstType::kLocal:
+            if ((dst.state.load(std::memory_order_relaxed) & fib::Dst::kGone) != 0) {
+                return Outcome::kInvalid;
+            }
             if (p.is(Packet::kLinkGroup)) {
                 c.drop(p, DropReason::kL2BroadcastUnicast);
-            } else {
-                ip6_local(c, p);
+                return Outcome::kEnded;
             }
-            return;
+            ip6_local(c, p);
+            return Outcome::kPassed;
         default:
             no_way(c, p, dst.type);
+            return Outcome::kEnded;
     }
 }
 
@@ -133,7 +176,13 @@ void ip6_forward(Context& c, Batch6& batch) noexcept {
         rte_prefetch0(&c.shared.dsts[batch.dsts[i]]);
     }
     for (std::size_t i = 0; i < batch.count; ++i) {
-        ip6_act(c, batch.packets[i], c.shared.dsts[batch.dsts[i]]);
+        const Outcome outcome = ip6_act(c, batch.packets[i], c.shared.dsts[batch.dsts[i]]);
+        if (outcome != Outcome::kPassed) [[unlikely]] {
+            if (outcome == Outcome::kInvalid) {
+                decide_again(c, batch, i);
+            }
+            batch.dsts[i] = fib::kNoRoute;
+        }
     }
 }
 

@@ -71,10 +71,13 @@ void icmp_input(Context& c, Packet& p, std::size_t header, std::size_t payload) 
         case net::icmp::kEcho:
             answer_echo(c, p, *icmp, header, payload);
             return;
-        case net::icmp::kEchoReply:
         case net::icmp::kUnreachable:
-        case net::icmp::kSourceQuench:
         case net::icmp::kRedirect:
+            ip4_learn(c, p, header);
+            c.deliver(p);
+            return;
+        case net::icmp::kEchoReply:
+        case net::icmp::kSourceQuench:
         case net::icmp::kTimeExceeded:
         case net::icmp::kParameterProblem:
             c.deliver(p);

@@ -77,12 +77,18 @@ void icmp6_input(Context& c, Packet& p, std::size_t offset, std::size_t length) 
         c.drop(p, DropReason::kIcmpBadChecksum);
         return;
     }
-    if (is_neighbor_discovery(icmp->type)) {
+    if (icmp->type == net::icmp6::kRedirect && !p.in->forwarding) {
+        ip6_learn(c, p, offset);  // RFC 4861 8.3: a host's business, not a router's
+        c.deliver(p);
+    } else if (is_neighbor_discovery(icmp->type)) {
         punt(c, p);
     } else if (p.ip6().source.is_unspecified()) {
         c.drop(p, DropReason::kMartianSourceZero);
     } else if (icmp->type == net::icmp6::kEcho) {
         answer_echo(c, p, offset, length);
+    } else if (icmp->type == net::icmp6::kPacketTooBig) {
+        ip6_learn(c, p, offset);
+        c.deliver(p);
     } else if (icmp->type == net::icmp6::kEchoReply || icmp->type < net::icmp6::kEcho) {
         c.deliver(p);  // RFC 4443 2.4 (a): errors go up, unknown ones too
     } else {

@@ -23,7 +23,7 @@ struct WorkerEvent {
     };
     Kind kind = Kind::kResolve;
     std::uint16_t mtu = 0;  // kPathMtu: 0 where the router did not say (RFC 1191 5)
-    NetdevId ingress{};     // kRedirect
+    NetdevId ingress{};     // kPathMtu, kRedirect
     fib::NeighborKeyWords key;
     net::IpAddr gateway{};  // kRedirect
 };

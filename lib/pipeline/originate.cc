@@ -28,6 +28,14 @@ Packet own_packet(Context& c,
             .flags = static_cast<std::uint8_t>(Packet::kOriginated | family)};
 }
 
+// Looked up a moment ago: what is not valid now has just been taken away.
+template <class Act>
+void act_or_drop(Context& c, Packet& p, Act act, fib::DstIndex index) noexcept {
+    if (act(c, p, c.shared.dsts[index]) == Outcome::kInvalid) {
+        c.drop(p, DropReason::kNetdevGone);
+    }
+}
+
 // A link-local destination means the netdev, no table: its host dst, or the wait for one.
 void to_link_local(Context& c, Packet& p) noexcept {
     const auto key = fib::NeighborKeyWords::of(p.in->id, p.ip6().destination);
@@ -35,21 +43,21 @@ void to_link_local(Context& c, Packet& p) noexcept {
     if (host == fib::kNoRoute) {
         hold(c, p, key);
     } else {
-        ip6_act(c, p, c.shared.dsts[host]);
+        act_or_drop(c, p, ip6_act, host);
     }
 }
 
 }  // namespace
 
 void ip4_route(Context& c, Packet& p) noexcept {
-    ip4_act(c, p, c.shared.dsts[p.in->fib4->lookup_one(p.ip4().destination)]);
+    act_or_drop(c, p, ip4_act, ip4_decide_one(c, p));
 }
 
 void ip6_route(Context& c, Packet& p) noexcept {
     if (p.ip6().destination.is_link_local()) {
         to_link_local(c, p);
     } else {
-        ip6_act(c, p, c.shared.dsts[p.in->fib6->lookup_one(p.ip6().destination)]);
+        act_or_drop(c, p, ip6_act, ip6_decide_one(c, p));
     }
 }
 

@@ -18,13 +18,40 @@ namespace sluice::pipeline {
 
 inline constexpr std::size_t kMaxBatch = 256;
 
+/// Room behind the last packet for whoever works in vectors.
+inline constexpr std::size_t kBatchRoom = kMaxBatch + 16;
+
+/// A decision that the cache did not have, until the packet has passed every check (C-30).
+struct PendingInsert {
+    std::uint16_t packet;
+    fib::Stamp stamp;
+    std::uint32_t value;
+};
+
 /// Packets of one family between classify and forward.
 template <class Addr>
 struct Batch {
     std::size_t count = 0;
     std::array<Packet, kMaxBatch> packets;
-    std::array<Addr, kMaxBatch> destinations;
-    std::array<fib::DstIndex, kMaxBatch> dsts;
+    std::array<Addr, kBatchRoom> destinations;
+    std::array<fib::DstIndex, kBatchRoom> dsts;
+
+    // Of the decision (decide.cc).
+    std::size_t pending_count = 0;
+    bool cached = false;  // the caches were asked: `tails` are filled in
+    std::uint32_t misses = 0;
+    std::array<std::uint32_t, kBatchRoom> tails;
+    std::array<fib::Stamp, kBatchRoom> stamps;
+    std::array<PendingInsert, kMaxBatch> pending;
+    std::array<Addr, kBatchRoom> sources;
+    std::array<Addr, kBatchRoom> missed;
+    std::array<std::uint8_t, kBatchRoom> dscps;
+    std::array<std::uint32_t, kBatchRoom> classes;
+    std::array<std::uint32_t, kBatchRoom> values;
+    std::array<std::uint16_t, kBatchRoom> positions;
+    std::array<fib::Transport, kBatchRoom> transports;
+    std::array<std::uint32_t, kBatchRoom> source_tails;
+    std::array<fib::Stamp, kBatchRoom> source_stamps;
 };
 using Batch4 = Batch<net::Ipv4Addr>;
 using Batch6 = Batch<net::Ipv6Addr>;
@@ -43,19 +70,42 @@ void classify(Context& c,
 void ip4_input(Context& c, Batch4& batch) noexcept;
 void ip6_input(Context& c, Batch6& batch) noexcept;
 
-/// Fills batch.dsts (lookup.cc).
-void ip4_lookup(Batch4& batch) noexcept;
-void ip6_lookup(Batch6& batch) noexcept;
+/// Fills batch.dsts (decide.cc): rules, table, VRF, group, source validation; from the cache where
+/// `use_cache` and it has them. A packet that must not go on gets one of the dsts for that.
+void ip4_decide(Context& c, Batch4& batch, bool use_cache) noexcept;
+void ip6_decide(Context& c, Batch6& batch, bool use_cache) noexcept;
+/// After forward: puts what passed into the cache, an insert budget per burst at most.
+void ip4_remember(Context& c, Batch4& batch) noexcept;
+void ip6_remember(Context& c, Batch6& batch) noexcept;
 
-/// Acts on each packet's dst (ip4_forward.cc, ip6_forward.cc).
+/// Acts on each packet's dst (ip4_forward.cc, ip6_forward.cc). Of a packet whose decision is not to
+/// be remembered batch.dsts becomes kNoRoute.
 void ip4_forward(Context& c, Batch4& batch) noexcept;
 void ip6_forward(Context& c, Batch6& batch) noexcept;
 
 // What leaves the straight path, one packet at a time.
 
+/// How a packet took its dst.
+enum class Outcome : std::uint8_t {
+    kPassed,   // it went where the dst leads: the decision may be remembered
+    kEnded,    // held or dropped
+    kInvalid,  // the dst is not valid any more (re-pointed, expired); the packet is untouched
+};
+
 /// Rest of the way of one packet with its dst found.
-void ip4_act(Context& c, Packet& p, const fib::Dst& dst) noexcept;
-void ip6_act(Context& c, Packet& p, const fib::Dst& dst) noexcept;
+Outcome ip4_act(Context& c, Packet& p, const fib::Dst& dst) noexcept;
+Outcome ip6_act(Context& c, Packet& p, const fib::Dst& dst) noexcept;
+
+/// The decision about one packet without the cache; its source is not validated.
+fib::DstIndex ip4_decide_one(Context& c, const Packet& p) noexcept;
+fib::DstIndex ip6_decide_one(Context& c, const Packet& p) noexcept;
+/// The same about an address that we would send to from `in`'s routing domain.
+fib::DstIndex ip4_decide_own(Context& c,
+                             const fib::NetdevView& in,
+                             const net::Ipv4Addr& destination) noexcept;
+fib::DstIndex ip6_decide_own(Context& c,
+                             const fib::NetdevView& in,
+                             const net::Ipv6Addr& destination) noexcept;
 
 /// Looks one packet up and acts (originate.cc): of our own, or held before.
 void ip4_route(Context& c, Packet& p) noexcept;
@@ -69,6 +119,16 @@ void ip6_local(Context& c, Packet& p) noexcept;
 /// errors.cc
 void ip4_error(Context& c, const Packet& p, const net::IcmpError& error) noexcept;
 void ip6_error(Context& c, const Packet& p, const net::IcmpError& error) noexcept;
+
+/// Tells the source of `p` of a better first hop (redirect.cc), where the RFCs and the rate limit
+/// let it; `p` stays the caller's. `dst` leads out of the ingress.
+void ip4_redirect(Context& c, const Packet& p, const fib::Dst& dst) noexcept;
+void ip6_redirect(Context& c, const Packet& p, const fib::Dst& dst) noexcept;
+/// Learns from an ICMP message about a packet of ours (learn.cc): a path MTU, or, where the ingress
+/// does not forward, another gateway. `l3`: the ICMP message's packet, as far as it is contiguous;
+/// `offset` of the ICMP header.
+void ip4_learn(Context& c, const Packet& p, std::size_t offset) noexcept;
+void ip6_learn(Context& c, const Packet& p, std::size_t offset) noexcept;
 
 /// Routes and sends a packet of our own (originate.cc): `m` begins with its IP header; `in` is the
 /// netdev that it answers on, whose table is asked and whose link a link-local address means.

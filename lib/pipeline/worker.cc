@@ -75,6 +75,8 @@ struct Worker::Impl {
                   .icmp_limit = {},
                   .events = events,
                   .punted = punted,
+                  .caches = Caches(o.cache_entries, rte_rand()),
+                  .redirects = {},
                   .ipv4_id = static_cast<std::uint16_t>(rte_rand())},
           ns_per_tsc_q32((std::uint64_t{1'000'000'000} << 32U) / rte_get_tsc_hz()) {}
 

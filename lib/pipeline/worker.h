@@ -19,9 +19,10 @@
 namespace sluice::pipeline {
 
 struct WorkerOptions {
-    WorkerId id;                // also its TX queue on every port
-    std::uint16_t workers = 1;  // how many there are
-    std::uint16_t burst = 32;   // 1..kMaxBurst
+    WorkerId id;                        // also its TX queue on every port
+    std::uint16_t workers = 1;          // how many there are
+    std::uint16_t burst = 32;           // 1..kMaxBurst
+    std::uint16_t cache_entries = 512;  // power of two, 4..16384, per family
 };
 
 /// One poll-mode thread: its loop, and the ends of what joins it to the control thread.

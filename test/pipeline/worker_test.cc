@@ -76,6 +76,8 @@ protected:
         p0.port = port->id().value;
         p0.mac = kOurMac;
         p0.fib4 = fib4.get();
+        p0.generations4 = &generations4;
+        p0.generations6 = &generations6;
         p0.fib6 = fib6.get();
         p0.local = std::make_shared<const fib::LocalAddresses>();
         shared.publish(kLo, &lo);
@@ -167,6 +169,8 @@ protected:
     fib::Shared shared{1024, 1024, 1, rcu};
     std::unique_ptr<fib::Ipv4Lpm> fib4;
     std::unique_ptr<fib::Ipv6Lpm> fib6;
+    fib::Generations<net::Ipv4Addr> generations4;
+    fib::Generations<net::Ipv6Addr> generations6;
     fib::NetdevView lo, p0;
     fib::DstIndex route = 0;
     std::unique_ptr<pipeline::Worker> worker;

@@ -81,11 +81,20 @@ StageBench::Worker::Worker(unsigned number, StageBench& bench)
               .icmp_limit = {},
               .events = events,
               .punted = punted,
+              .caches = pipeline::Caches(fib::Ipv4DstCache::kDefaultEntries, 0x9e3779b97f4a7c15U),
+              .redirects = {},
               .now_ns = kStartNs} {}
 
 StageBench::StageBench(unsigned mbufs)
     : pool_(make_pool(mbufs)), shared_(8192, 4096, 0x2545f4914f6cdd1dU, reclaimer_) {
     t_bench = this;
+    // Every test runs twice: with the cache and without.
+    const char* mode = std::getenv("SLUICE_TEST_CACHE");
+    shared_.cache_mode = mode != nullptr && std::string_view(mode) == "off" ? fib::CacheMode::kOff
+                                                                            : fib::CacheMode::kOn;
+    shared_.flow_seed = 0x8ebc6af09c88c6e3U;
+    generations4_ = std::make_unique<fib::Generations<net::Ipv4Addr>>();
+    generations6_ = std::make_unique<fib::Generations<net::Ipv6Addr>>();
     fib4_ = fib::Ipv4Lpm::create({}, reclaimer_).value();
     fib6_ = fib::Ipv6Lpm::create({}, reclaimer_).value();
     const NetdevId lo = add_netdev({});
@@ -147,6 +156,9 @@ NetdevId StageBench::add_netdev(const NetdevSpec& spec) {
     view->id = id;
     view->kind = spec.vlan == 0 ? fib::NetdevKind::kPort : fib::NetdevKind::kVlan;
     view->loopback = kLo;
+    view->domain = kLo;
+    view->generations4 = generations4_.get();
+    view->generations6 = generations6_.get();
     view->up = true;
     view->port = spec.port;
     view->vlan_id = spec.vlan;
@@ -256,13 +268,33 @@ fib::DstIndex StageBench::add_route(std::string_view text, const RouteSpec& rout
     const auto done =
         prefix.is_v4() ? fib4_->set(prefix.v4(), index) : fib6_->set(prefix.v6(), index);
     SLUICE_CHECK(done.has_value());
+    bump();
     return index;
+}
+
+fib::DstIndex StageBench::add_dst(net::Family family, const RouteSpec& route) {
+    const net::IpAddr gateway = route.via != nullptr ? ip(route.via) : net::IpAddr{};
+    const fib::DstIndex index = make_dst(route, family, gateway, Mac{});
+    const auto known = macs_.find({route.dev, gateway});
+    if (route.via != nullptr) {
+        dsts_of_.emplace(std::pair{route.dev, gateway}, index);
+    }
+    if (known != macs_.end()) {
+        fib::resolve(shared_.dsts.writable(index), known->second);
+    }
+    return index;
+}
+
+void StageBench::bump() {
+    generations4_->bump_all(sequence_.next());
+    generations6_->bump_all(sequence_.next());
 }
 
 void StageBench::add_neighbor(NetdevId dev, const net::IpAddr& address) {
     const fib::DstIndex index = make_dst({.dev = dev}, address.family(), address, Mac{});
     shared_.neighbors.insert(fib::NeighborKeyWords::of(dev, address), index);
     dsts_of_.emplace(std::pair{dev, address}, index);
+    bump();
 }
 
 void StageBench::resolve(NetdevId dev, const net::IpAddr& address, const Mac& mac) {

@@ -89,6 +89,16 @@ public:
     NetdevId add_netdev(const NetdevSpec& spec);
     void add_address(NetdevId id, std::string_view address);
     fib::DstIndex add_route(std::string_view prefix, const RouteSpec& route);
+    /// What is cached of everything is stale; the calls here that change routes do it themselves.
+    void bump();
+    fib::GenerationSequence& sequence() { return sequence_; }
+    fib::Generations<net::Ipv4Addr>& generations4() { return *generations4_; }
+    fib::Generations<net::Ipv6Addr>& generations6() { return *generations6_; }
+    fib::Ipv4Lpm& fib4() { return *fib4_; }
+    fib::Ipv6Lpm& fib6() { return *fib6_; }
+    Reclaimer& reclaimer() { return reclaimer_; }
+    /// A dst of its own, as a route would have; not in any table.
+    fib::DstIndex add_dst(net::Family family, const RouteSpec& route);
     /// The host's own dst, found through the neighbour map; unresolved.
     void add_neighbor(NetdevId dev, const net::IpAddr& address);
     /// All dsts that mean this neighbour.
@@ -154,6 +164,9 @@ private:
     NoReaders reclaimer_;
     dpdk::PktPool pool_;
     fib::Shared shared_;
+    fib::GenerationSequence sequence_;
+    std::unique_ptr<fib::Generations<net::Ipv4Addr>> generations4_;
+    std::unique_ptr<fib::Generations<net::Ipv6Addr>> generations6_;
     std::unique_ptr<fib::Ipv4Lpm> fib4_;
     std::unique_ptr<fib::Ipv6Lpm> fib6_;
     std::map<NetdevId, std::unique_ptr<fib::NetdevView>> views_;

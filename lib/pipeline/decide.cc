@@ -1,0 +1,521 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "fib/dst.h"
+#include "fib/dst_cache.h"
+#include "fib/group.h"
+#include "fib/netdev_view.h"
+#include "fib/policy.h"
+#include "net/wire.h"
+#include "pipeline/flow_hash.h"
+#include "pipeline/stages.h"
+#include "stats/counters.h"
+
+/// Where a packet goes. What is decided about a destination depends on nothing but the cache's key
+/// (destination, DSCP, ingress class, rule class); what depends on more (which member of a group,
+/// whether the source may come in here) is done for every packet, hit or miss.
+namespace sluice::pipeline {
+
+namespace {
+
+using fib::DstIndex;
+using fib::DstType;
+using fib::NetdevView;
+
+/// Tables that send to each other end here.
+constexpr unsigned kMaxTableSteps = 4;
+/// Of the misses of a burst so many are remembered: a flood of destinations that come once
+/// displaces little and costs little.
+constexpr std::size_t kLeastInserts = 4;
+constexpr std::size_t kInsertsPerPackets = 8;
+constexpr std::uint32_t kSourceFine = 1;  // what the cache of sources holds
+
+struct Ipv4 {
+    using Addr = net::Ipv4Addr;
+    static constexpr std::size_t kFamily = 0;
+    static const fib::Ipv4Lpm& table(const NetdevView& in) noexcept { return *in.fib4; }
+    static const fib::Ipv4Policy* policy(const NetdevView& in) noexcept { return in.policy4; }
+    static const auto& generations(const NetdevView& in) noexcept { return *in.generations4; }
+    static auto& destinations(Context& c) noexcept { return c.caches.destinations4; }
+    static auto& sources(Context& c) noexcept { return c.caches.sources4; }
+    static std::uint8_t dscp(const Packet& p) noexcept {
+        return static_cast<std::uint8_t>(p.ip4().tos >> 2U);
+    }
+    static const Addr& source(const Packet& p) noexcept { return p.ip4().source; }
+    static const Addr& destination(const Packet& p) noexcept { return p.ip4().destination; }
+    static fib::Transport transport(const Packet& p) noexcept { return transport_of4(p); }
+    static std::uint32_t hash(const Context& c, const Packet& p) noexcept {
+        return flow_hash4(c.shared.flow_seed, p.in->hash4, p);
+    }
+    /// Sources that no route leads to, by their scope.
+    static bool beyond_routes(const Addr& /*source*/) noexcept { return false; }
+};
+
+struct Ipv6 {
+    using Addr = net::Ipv6Addr;
+    static constexpr std::size_t kFamily = 1;
+    static const fib::Ipv6Lpm& table(const NetdevView& in) noexcept { return *in.fib6; }
+    static const fib::Ipv6Policy* policy(const NetdevView& in) noexcept { return in.policy6; }
+    static const auto& generations(const NetdevView& in) noexcept { return *in.generations6; }
+    static auto& destinations(Context& c) noexcept { return c.caches.destinations6; }
+    static auto& sources(Context& c) noexcept { return c.caches.sources6; }
+    static std::uint8_t dscp(const Packet& p) noexcept {
+        return static_cast<std::uint8_t>(p.ip6().traffic_class() >> 2U);
+    }
+    static const Addr& source(const Packet& p) noexcept { return p.ip6().source; }
+    static const Addr& destination(const Packet& p) noexcept { return p.ip6().destination; }
+    static fib::Transport transport(const Packet& p) noexcept { return transport_of6(p); }
+    static std::uint32_t hash(const Context& c, const Packet& p) noexcept {
+        return flow_hash6(c.shared.flow_seed, p.in->hash6, p);
+    }
+    static bool beyond_routes(const Addr& source) noexcept { return source.is_link_local(); }
+};
+
+template <class F>
+stats::CacheCounters& counters(Context& c) noexcept {
+    return c.stats.worker().caches[F::kFamily];
+}
+
+/// Follows "look on in that VRF's table".
+template <class F>
+std::uint32_t follow_tables(const Context& c,
+                            std::uint32_t value,
+                            const typename F::Addr& address) noexcept {
+    for (unsigned step = 0; (value & fib::kTableBit) != 0; ++step) {
+        if (step == kMaxTableSteps) {
+            return fib::kRouteLoopDst;
+        }
+        const NetdevId vrf{static_cast<std::uint16_t>(value & ~fib::kSpecialBits)};
+        const NetdevView* view = c.shared.netdev(vrf);
+        value = view == nullptr ? fib::kNoRoute : F::table(*view).lookup_one(address);
+    }
+    return value;
+}
+
+bool leads_on(const Context& c, std::uint32_t value) noexcept {
+    if ((value & fib::kGroupBit) != 0) {
+        return true;
+    }
+    const DstType type = c.shared.dsts[value].type;
+    return type == DstType::kUnicast || type == DstType::kConnected;
+}
+
+/// What was learned for one destination takes the place of what the table says.
+template <class F>
+std::uint32_t with_exception(const Context& c,
+                             const NetdevView& in,
+                             std::uint32_t value,
+                             const typename F::Addr& address) noexcept {
+    if (!leads_on(c, value)) {
+        return value;
+    }
+    const DstIndex learned =
+        c.shared.exceptions.find(fib::NeighborKeyWords::of(in.domain, address));
+    if (learned == fib::kNoRoute) {
+        return value;
+    }
+    const fib::Dst& dst = c.shared.dsts[learned];
+    const bool valid = (dst.state.load(std::memory_order_acquire) & fib::Dst::kGone) == 0 &&
+                       c.now_s() < dst.expiry_s;
+    return valid ? learned : value;
+}
+
+bool any_exceptions(const Context& c) noexcept {
+    return c.shared.exception_count.load(std::memory_order_relaxed) != 0;
+}
+
+/// The dst of the packet's host itself in the place of its prefix's, so that a hit needs no second
+/// look-up. A route with an MTU of its own, or one that counts, keeps its dst.
+template <class F>
+std::uint32_t host_of(const Context& c,
+                      std::uint32_t value,
+                      const typename F::Addr& address) noexcept {
+    if ((value & fib::kGroupBit) != 0) {
+        return value;
+    }
+    const fib::Dst& dst = c.shared.dsts[value];
+    if (dst.type != DstType::kConnected || dst.counter != 0) {
+        return value;
+    }
+    const DstIndex host = c.shared.neighbors.find(fib::NeighborKeyWords::of(dst.out, address));
+    return host != fib::kNoRoute && c.shared.dsts[host].mtu <= dst.mtu ? host : value;
+}
+
+template <class F>
+DstIndex member_of(const Context& c, std::uint32_t value, const Packet& p) noexcept {
+    const fib::Group* group = c.shared.groups[value];
+    const DstIndex member =
+        group == nullptr ? fib::kNoRoute : group->pick(F::hash(c, p), c.now_s());
+    return member == fib::kNoRoute ? fib::kGroupEmptyDst : member;
+}
+
+/// May a packet whose source's route is `value` come in by `in`? (RFC 3704 2.2, 2.3)
+bool leads_back(const Context& c, const NetdevView& in, std::uint32_t value) noexcept {
+    const auto fits = [&](DstIndex index) {
+        const fib::Dst& dst = c.shared.dsts[index];
+        return (dst.type == DstType::kUnicast || dst.type == DstType::kConnected) &&
+               (in.source_validation == fib::SourceValidation::kLoose || dst.out == in.id);
+    };
+    if ((value & fib::kGroupBit) == 0) {
+        return fits(value);
+    }
+    const fib::Group* group = c.shared.groups[value];
+    for (std::size_t i = 0; group != nullptr && i <= group->mask; ++i) {
+        if (fits(group->buckets[i].dst.load(std::memory_order_acquire))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// The packets [first, first + count) of a batch, which came in by one netdev.
+template <class F>
+class Run {
+public:
+    using Addr = typename F::Addr;
+
+    Run(Context& c, Batch<Addr>& batch, std::size_t first, std::size_t count) noexcept
+        : c_(c),
+          b_(batch),
+          in_(*batch.packets[first].in),
+          policy_(F::policy(in_)),
+          first_(first),
+          count_(count) {}
+
+    void decide(bool use_cache) noexcept {
+        const bool asks = use_cache && (policy_ == nullptr || policy_->cacheable());
+        const bool validates = in_.source_validation != fib::SourceValidation::kOff;
+        if (asks || policy_ != nullptr || validates) {
+            read_fields(asks);
+        }
+        if (asks) {
+            ask_cache();
+        } else {
+            look_up(destinations(),
+                    b_.dscps.data() + first_,
+                    b_.classes.data() + first_,
+                    dsts(),
+                    count_);
+            stats::bump(counters<F>(c_).bypassed, count_);
+            finish_lookups();
+        }
+        pick_members();
+        if (validates) {
+            validate_sources(asks);
+        }
+    }
+
+private:
+    const Addr* destinations() const noexcept { return b_.destinations.data() + first_; }
+    std::uint32_t* dsts() const noexcept { return b_.dsts.data() + first_; }
+    const Packet& packet(std::size_t i) const noexcept { return b_.packets[first_ + i]; }
+
+    void read_fields(bool asks) noexcept {
+        for (std::size_t i = 0; i < count_; ++i) {
+            b_.dscps[first_ + i] = F::dscp(packet(i));
+        }
+        if (policy_ != nullptr) {
+            if (policy_->reads_source() || in_.source_validation != fib::SourceValidation::kOff) {
+                for (std::size_t i = 0; i < count_; ++i) {
+                    b_.sources[i] = F::source(packet(i));
+                }
+            }
+            if (policy_->reads_transport()) {
+                for (std::size_t i = 0; i < count_; ++i) {
+                    b_.transports[i] = F::transport(packet(i));
+                }
+            }
+            policy_->classify(
+                b_.sources.data(), b_.transports.data(), b_.classes.data() + first_, count_);
+        }
+        if (!asks) {
+            return;
+        }
+        if (policy_ == nullptr) {
+            for (std::size_t i = first_; i < first_ + count_; ++i) {
+                b_.tails[i] = fib::CacheTail::make(b_.dscps[i], in_.ingress_class, 0);
+            }
+        } else {
+            for (std::size_t i = first_; i < first_ + count_; ++i) {
+                b_.tails[i] = fib::CacheTail::make(b_.dscps[i], in_.ingress_class, b_.classes[i]);
+            }
+        }
+    }
+
+    void look_up(const Addr* addresses,
+                 const std::uint8_t* dscps,
+                 const std::uint32_t* classes,
+                 std::uint32_t* values,
+                 std::size_t count) const noexcept {
+        if (policy_ == nullptr) {
+            F::table(in_).lookup({addresses, count}, values);
+        } else {
+            policy_->decide(addresses, dscps, classes, values, count);
+        }
+    }
+
+    /// What few packets need, behind one question for all.
+    void finish_lookups() const noexcept {
+        std::uint32_t bits = 0;
+        for (std::size_t i = 0; i < count_; ++i) {
+            bits |= dsts()[i];
+        }
+        if ((bits & fib::kTableBit) != 0) [[unlikely]] {
+            for (std::size_t i = 0; i < count_; ++i) {
+                dsts()[i] = follow_tables<F>(c_, dsts()[i], destinations()[i]);
+            }
+        }
+        if (any_exceptions(c_)) [[unlikely]] {
+            for (std::size_t i = 0; i < count_; ++i) {
+                dsts()[i] = with_exception<F>(c_, in_, dsts()[i], destinations()[i]);
+            }
+        }
+    }
+
+    void ask_cache() noexcept {
+        const auto probed = F::destinations(c_).probe(F::generations(in_),
+                                                      {destinations(), count_},
+                                                      b_.tails.data() + first_,
+                                                      dsts(),
+                                                      b_.stamps.data() + first_,
+                                                      b_.positions.data());
+        stats::CacheCounters& counted = counters<F>(c_);
+        stats::bump(counted.hits, probed.hits);
+        if (probed.misses == 0) [[likely]] {
+            return;
+        }
+        stats::bump(counted.misses, probed.misses);
+        stats::bump(counted.stale, probed.stale);
+        b_.misses += probed.misses;
+        look_up_misses(probed.misses);
+    }
+
+    void look_up_misses(std::size_t misses) noexcept {
+        std::array<std::uint8_t, kBatchRoom> dscps;     // filled as far as used
+        std::array<std::uint32_t, kBatchRoom> classes;  // the same
+        for (std::size_t k = 0; k < misses; ++k) {
+            const std::size_t i = first_ + b_.positions[k];
+            b_.missed[k] = b_.destinations[i];
+            dscps[k] = b_.dscps[i];
+            classes[k] = policy_ == nullptr ? 0 : b_.classes[i];
+        }
+        look_up(b_.missed.data(), dscps.data(), classes.data(), b_.values.data(), misses);
+        const bool exceptions = any_exceptions(c_);
+        for (std::size_t k = 0; k < misses; ++k) {
+            const std::size_t i = first_ + b_.positions[k];
+            std::uint32_t value = follow_tables<F>(c_, b_.values[k], b_.missed[k]);
+            if (exceptions) [[unlikely]] {
+                value = with_exception<F>(c_, in_, value, b_.missed[k]);
+            }
+            value = host_of<F>(c_, value, b_.missed[k]);
+            b_.dsts[i] = value;
+            if (value != fib::kNoRoute) {
+                b_.pending[b_.pending_count++] = {
+                    .packet = static_cast<std::uint16_t>(i), .stamp = b_.stamps[i], .value = value};
+            }
+        }
+    }
+
+    void pick_members() const noexcept {
+        std::uint32_t bits = 0;
+        for (std::size_t i = 0; i < count_; ++i) {
+            bits |= dsts()[i];
+        }
+        if ((bits & fib::kGroupBit) == 0) [[likely]] {
+            return;
+        }
+        for (std::size_t i = 0; i < count_; ++i) {
+            if ((dsts()[i] & fib::kGroupBit) != 0) {
+                dsts()[i] = member_of<F>(c_, dsts()[i], packet(i));
+            }
+        }
+    }
+
+    /// A source is looked up as the destination of an answer: under the same DSCP, with the
+    /// packet's destination as the source that rules see, and without a transport header.
+    void validate_sources(bool asks) noexcept {
+        static constexpr std::array<fib::Transport, kBatchRoom> kNoTransport{};
+        std::array<std::uint32_t, kBatchRoom> classes{};
+        for (std::size_t i = 0; i < count_; ++i) {
+            b_.sources[i] = F::source(packet(i));
+        }
+        if (policy_ != nullptr) {
+            policy_->classify(destinations(), kNoTransport.data(), classes.data(), count_);
+        }
+        std::size_t unknown = count_;
+        if (asks) {
+            for (std::size_t i = 0; i < count_; ++i) {
+                b_.source_tails[i] =
+                    fib::CacheTail::make(b_.dscps[first_ + i], in_.id.value, classes[i]);
+            }
+            const auto probed = F::sources(c_).probe(F::generations(in_),
+                                                     {b_.sources.data(), count_},
+                                                     b_.source_tails.data(),
+                                                     b_.values.data(),
+                                                     b_.source_stamps.data(),
+                                                     b_.positions.data());
+            stats::bump(counters<F>(c_).source_hits, probed.hits);
+            stats::bump(counters<F>(c_).source_misses, probed.misses);
+            unknown = probed.misses;
+        } else {
+            for (std::size_t i = 0; i < count_; ++i) {
+                b_.positions[i] = static_cast<std::uint16_t>(i);
+            }
+        }
+        if (unknown != 0) {
+            judge_sources(unknown, classes.data(), asks);
+        }
+    }
+
+    void judge_sources(std::size_t unknown, const std::uint32_t* classes, bool asks) noexcept {
+        std::array<std::uint8_t, kBatchRoom> dscps;      // filled as far as used
+        std::array<std::uint32_t, kBatchRoom> reversed;  // the same
+        for (std::size_t k = 0; k < unknown; ++k) {
+            const std::size_t i = b_.positions[k];
+            b_.missed[k] = b_.sources[i];
+            dscps[k] = b_.dscps[first_ + i];
+            reversed[k] = classes[i];
+        }
+        look_up(b_.missed.data(), dscps.data(), reversed.data(), b_.values.data(), unknown);
+        std::size_t budget = asks ? std::max(kLeastInserts, count_ / kInsertsPerPackets) : 0;
+        for (std::size_t k = 0; k < unknown; ++k) {
+            const std::size_t i = b_.positions[k];
+            const std::uint32_t value = follow_tables<F>(c_, b_.values[k], b_.missed[k]);
+            if (!leads_back(c_, in_, value) && !F::beyond_routes(b_.missed[k])) {
+                dsts()[i] = fib::kSourceInvalidDst;
+            } else if (budget != 0) {
+                --budget;
+                F::sources(c_).insert(
+                    b_.missed[k], b_.source_tails[i], kSourceFine, b_.source_stamps[i]);
+            }
+        }
+    }
+
+    Context& c_;
+    Batch<Addr>& b_;
+    const NetdevView& in_;
+    const fib::Policy<Addr>* policy_;
+    std::size_t first_;
+    std::size_t count_;
+};
+
+template <class F>
+void decide(Context& c, Batch<typename F::Addr>& batch, bool use_cache) noexcept {
+    batch.pending_count = 0;
+    batch.cached = use_cache;
+    batch.misses = 0;
+    std::size_t first = 0;
+    // Nearly always one run: the whole burst.
+    while (first < batch.count) {
+        const NetdevView* in = batch.packets[first].in;
+        std::size_t end = first + 1;
+        while (end < batch.count && batch.packets[end].in == in) {
+            ++end;
+        }
+        Run<F>(c, batch, first, end - first).decide(use_cache);
+        first = end;
+    }
+}
+
+template <class F>
+void remember(Context& c, Batch<typename F::Addr>& batch) noexcept {
+    std::size_t budget = std::max(kLeastInserts, batch.count / kInsertsPerPackets);
+    std::size_t inserted = 0;
+    for (std::size_t k = 0; k < batch.pending_count && inserted < budget; ++k) {
+        const PendingInsert& pending = batch.pending[k];
+        if (batch.dsts[pending.packet] == fib::kNoRoute) {
+            continue;
+        }
+        F::destinations(c).insert(batch.destinations[pending.packet],
+                                  batch.tails[pending.packet],
+                                  pending.value,
+                                  pending.stamp);
+        ++inserted;
+    }
+    stats::bump(counters<F>(c).inserts, inserted);
+}
+
+template <class F>
+std::uint32_t table_or_rules(const NetdevView& in,
+                             const typename F::Addr& destination,
+                             std::uint8_t dscp,
+                             const typename F::Addr& source,
+                             const fib::Transport& transport) noexcept {
+    const auto* policy = F::policy(in);
+    if (policy == nullptr) {
+        return F::table(in).lookup_one(destination);
+    }
+    std::uint32_t rule_class = 0;
+    std::uint32_t value = fib::kNoRoute;
+    policy->classify(&source, &transport, &rule_class, 1);
+    policy->decide(&destination, &dscp, &rule_class, &value, 1);
+    return value;
+}
+
+template <class F>
+DstIndex decide_one(Context& c, const Packet& p) noexcept {
+    const typename F::Addr& destination = F::destination(p);
+    std::uint32_t value =
+        table_or_rules<F>(*p.in,
+                          destination,
+                          F::dscp(p),
+                          F::source(p),
+                          F::policy(*p.in) == nullptr ? fib::Transport{} : F::transport(p));
+    value = follow_tables<F>(c, value, destination);
+    if (any_exceptions(c)) {
+        value = with_exception<F>(c, *p.in, value, destination);
+    }
+    return (value & fib::kGroupBit) != 0 ? member_of<F>(c, value, p) : value;
+}
+
+template <class F>
+DstIndex decide_own(Context& c,
+                    const NetdevView& in,
+                    const typename F::Addr& destination) noexcept {
+    std::uint32_t value = table_or_rules<F>(in, destination, 0, typename F::Addr{}, {});
+    value = follow_tables<F>(c, value, destination);
+    if (any_exceptions(c)) {
+        value = with_exception<F>(c, in, value, destination);
+    }
+    if ((value & fib::kGroupBit) == 0) {
+        return value;
+    }
+    const fib::Group* group = c.shared.groups[value];
+    return group == nullptr ? fib::kGroupEmptyDst : group->pick(0, c.now_s());
+}
+
+}  // namespace
+
+void ip4_decide(Context& c, Batch4& batch, bool use_cache) noexcept {
+    decide<Ipv4>(c, batch, use_cache);
+}
+void ip6_decide(Context& c, Batch6& batch, bool use_cache) noexcept {
+    decide<Ipv6>(c, batch, use_cache);
+}
+void ip4_remember(Context& c, Batch4& batch) noexcept {
+    remember<Ipv4>(c, batch);
+}
+void ip6_remember(Context& c, Batch6& batch) noexcept {
+    remember<Ipv6>(c, batch);
+}
+DstIndex ip4_decide_one(Context& c, const Packet& p) noexcept {
+    return decide_one<Ipv4>(c, p);
+}
+DstIndex ip6_decide_one(Context& c, const Packet& p) noexcept {
+    return decide_one<Ipv6>(c, p);
+}
+DstIndex ip4_decide_own(Context& c,
+                        const NetdevView& in,
+                        const net::Ipv4Addr& destination) noexcept {
+    return decide_own<Ipv4>(c, in, destination);
+}
+DstIndex ip6_decide_own(Context& c,
+                        const NetdevView& in,
+                        const net::Ipv6Addr& destination) noexcept {
+    return decide_own<Ipv6>(c, in, destination);
+}
+
+}  // namespace sluice::pipeline
