@@ -6,7 +6,7 @@
 #include <memory>
 #include <span>
 
-#include "fib/dst.h"
+#include "fib/dst_cache_probe.h"
 #include "fib/generation.h"
 #include "net/address.h"
 
@@ -34,25 +34,24 @@ public:
     static constexpr std::size_t kMaxEntries = 16384;
 
     /// `entries` a power of two from kWays to kMaxEntries; `secret` drawn at start: an outsider
-    /// cannot choose addresses that share a bucket (C-04).
-    DstCache(std::size_t entries, std::uint64_t secret);
+    /// cannot choose addresses that share a bucket (C-04). Tests and benchmarks force an `impl`.
+    DstCache(std::size_t entries,
+             std::uint64_t secret,
+             const CacheProbeImpl& impl = best_cache_probe());
     ~DstCache();
     DstCache(const DstCache&) = delete;
     DstCache& operator=(const DstCache&) = delete;
     DstCache(DstCache&&) = delete;
     DstCache& operator=(DstCache&&) = delete;
 
-    struct Probed {
-        std::uint32_t hits = 0;
-        std::uint32_t misses = 0;
-        std::uint32_t stale = 0;  // of the misses: an entry of another generation, now empty
-    };
+    static constexpr std::size_t kMaxBurst = 256;
+    using Probed = CacheProbed;
 
     /// For a burst: values[i] becomes the cached value for (addresses[i], tails[i]), or kNoRoute
-    /// for a miss. stamps[i] becomes, at least for misses, what insert() is to be given: the
-    /// generation of the address before anything was looked up. misses[0..Probed::misses) become
-    /// the positions of the misses, ascending. At most 256 addresses; arrays of `addresses.size()`
-    /// rounded up to 16. Repeated keys are found once (C-10's hint).
+    /// for a miss; stamps[i] what insert() is to be given: the generation of the address before
+    /// anything was looked up. misses[0..Probed::misses) become the positions of the misses,
+    /// ascending. At most kMaxBurst addresses; arrays of `addresses.size()`, but `misses` rounded
+    /// up to 16. Runs of one key are looked for once (C-10's hint).
     Probed probe(const Generations<Addr>& generations,
                  std::span<const Addr> addresses,
                  const std::uint32_t* tails,
@@ -60,8 +59,10 @@ public:
                  Stamp* stamps,
                  std::uint16_t* misses) noexcept;
 
-    /// Puts a decision in: in the place of the same key if it is there, else into an empty or stale
-    /// way, else in that of the longest unused (C-31, C-32). `value` not kNoRoute, below 2^24.
+    /// Puts a decision in: in the place of the same key if it is there, else into the lowest empty
+    /// way, else in that of the longest unused (C-31, C-32). An entry that a bump made stale is
+    /// empty once it has been probed; before that its age decides, for whether it is stale only
+    /// its own netns's generations can say. `value` not kNoRoute, below 2^24.
     void insert(const Addr& address, std::uint32_t tail, std::uint32_t value, Stamp stamp) noexcept;
     /// Empties the entry, if it is there: its value turned out not to be usable.
     void erase(const Addr& address, std::uint32_t tail) noexcept;

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "fib/dst_cache.h"
+#include "fib/lpm.h"
+#include "net/address.h"
+
+namespace sluice::fib {
+
+// What a DstCache consists of, shared by its implementations.
+//
+// A way is empty when its value is kNoRoute; its key stays. At most one way of a bucket holds a key
+// with a value, and none below it has the same key without one, since a new entry goes into the
+// lowest empty way: so the lowest way that has the key is the one to look at.
+
+inline constexpr std::size_t kCacheWays = 4;
+
+template <class Addr>
+struct CacheKey;
+template <class Addr>
+struct CacheBucket;
+
+template <>
+struct CacheKey<net::Ipv4Addr> {
+    std::uint64_t word;
+
+    static CacheKey of(const net::Ipv4Addr& address, std::uint32_t tail) noexcept {
+        return {std::uint64_t{tail} << 32U | std::bit_cast<std::uint32_t>(address)};
+    }
+    friend bool operator==(const CacheKey&, const CacheKey&) = default;
+};
+
+/// One line holds all that a probe needs.
+template <>
+struct alignas(64) CacheBucket<net::Ipv4Addr> {
+    std::array<std::uint64_t, kCacheWays> keys;
+    std::array<std::uint32_t, kCacheWays> values;
+    std::array<Stamp, kCacheWays> stamps;
+
+    CacheKey<net::Ipv4Addr> key(std::size_t way) const noexcept { return {keys[way]}; }
+    void set_key(std::size_t way, const CacheKey<net::Ipv4Addr>& key) noexcept {
+        keys[way] = key.word;
+    }
+};
+static_assert(sizeof(CacheBucket<net::Ipv4Addr>) == 64);
+
+template <>
+struct CacheKey<net::Ipv6Addr> {
+    std::uint64_t high;  // halves in memory order
+    std::uint64_t low;
+    std::uint32_t tail;
+
+    static CacheKey of(const net::Ipv6Addr& address, std::uint32_t tail) noexcept {
+        const auto words = address.words();
+        return {words[0], words[1], tail};
+    }
+    friend bool operator==(const CacheKey&, const CacheKey&) = default;
+};
+
+template <>
+struct alignas(64) CacheBucket<net::Ipv6Addr> {
+    std::array<std::uint64_t, kCacheWays> highs;
+    std::array<std::uint64_t, kCacheWays> lows;
+    std::array<std::uint32_t, kCacheWays> tails;
+    std::array<std::uint32_t, kCacheWays> values;
+    std::array<Stamp, kCacheWays> stamps;
+    std::array<std::uint32_t, kCacheWays> used;
+
+    CacheKey<net::Ipv6Addr> key(std::size_t way) const noexcept {
+        return {highs[way], lows[way], tails[way]};
+    }
+    void set_key(std::size_t way, const CacheKey<net::Ipv6Addr>& key) noexcept {
+        highs[way] = key.high;
+        lows[way] = key.low;
+        tails[way] = key.tail;
+    }
+};
+static_assert(sizeof(CacheBucket<net::Ipv6Addr>) == 128);
+
+/// The secret numbers of the hash, drawn from one.
+struct CacheHashKeys {
+    std::array<std::uint64_t, 5> words;
+    std::uint64_t first_odd;
+    std::uint64_t last_odd;
+
+    explicit CacheHashKeys(std::uint64_t secret) noexcept;
+};
+
+// The hash yields 64 bits; a bucket is named by the highest of them.
+//
+// The first step makes 64 bits of a key that differ when the keys do: always for IPv4, for IPv6
+// under all but about one in 2^32 secrets (Lemire's and Kaser's multilinear hash of 32-bit words.
+// Multiplying each half by an odd number would not do: keys that differ in the highest bit of both
+// halves would collide under every secret). The last step is Dietzfelbinger's multiply-shift: two
+// different numbers share one of 2^n buckets under at most 2 of 2^n secrets. The shift between
+// them keeps hosts side by side from being an arithmetic series, of which a multiplication alone
+// makes another that misses many buckets under an unlucky secret.
+inline std::uint64_t cache_hash_last(const CacheHashKeys& keys, std::uint64_t word) noexcept {
+    return (word ^ word >> 32U) * keys.last_odd;
+}
+inline std::uint64_t cache_hash(const CacheHashKeys& keys,
+                                const CacheKey<net::Ipv4Addr>& key) noexcept {
+    return cache_hash_last(keys, key.word * keys.first_odd);
+}
+inline std::uint64_t cache_hash(const CacheHashKeys& keys,
+                                const CacheKey<net::Ipv6Addr>& key) noexcept {
+    constexpr std::uint64_t kLow = 0xffffffffU;
+    const auto& k = keys.words;
+    return cache_hash_last(keys,
+                           (k[0] + (key.high & kLow)) * (k[1] + (key.high >> 32U)) +
+                               (k[2] + (key.low & kLow)) * (k[3] + (key.low >> 32U)) +
+                               k[4] * key.tail);
+}
+
+/// A cache as its implementations see it.
+template <class Addr>
+struct CacheView {
+    CacheBucket<Addr>* buckets;
+    std::uint32_t* used;  // of IPv4: by entry, apart from the line that a probe needs
+    unsigned bucket_bits;
+    /// Counts packets, so that no two entries are last used at the same time (C-13). It wraps:
+    /// only an entry that 2^32 packets did not use can seem younger than it is.
+    std::uint32_t now;
+    CacheHashKeys hash_keys;
+
+    std::uint32_t bucket_of(const CacheKey<Addr>& key) const noexcept {
+        // In two steps, as one bucket has no bits at all.
+        return static_cast<std::uint32_t>(cache_hash(hash_keys, key) >> 1U >> (63 - bucket_bits));
+    }
+    std::uint32_t& last_used(std::size_t bucket, std::size_t way) const noexcept {
+        if constexpr (sizeof(Addr) == 4) {
+            return used[bucket * kCacheWays + way];
+        } else {
+            return buckets[bucket].used[way];
+        }
+    }
+    /// The way that holds the key, kCacheWays if none does.
+    std::size_t find(std::size_t bucket, const CacheKey<Addr>& key) const noexcept {
+        for (std::size_t way = 0; way < kCacheWays; ++way) {
+            if (buckets[bucket].values[way] != kNoRoute && buckets[bucket].key(way) == key) {
+                return way;
+            }
+        }
+        return kCacheWays;
+    }
+    /// Empties the entry of the key unless it is valid under `stamp`; whether it did.
+    bool drop_stale(std::size_t bucket, const CacheKey<Addr>& key, Stamp stamp) const noexcept {
+        const std::size_t way = find(bucket, key);
+        if (way == kCacheWays || buckets[bucket].stamps[way] == stamp) {
+            return false;
+        }
+        buckets[bucket].values[way] = kNoRoute;
+        return true;
+    }
+};
+
+}  // namespace sluice::fib
