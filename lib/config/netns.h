@@ -26,6 +26,11 @@ inline const Netns* find_netns(const Config& config, std::string_view name) {
     return it == config.netns.end() ? nullptr : &it->second;
 }
 
+inline const Port* find_port(const Netns& netns, const std::string& name) {
+    const auto it = netns.ports.find(name);
+    return it == netns.ports.end() ? nullptr : &it->second;
+}
+
 /// The netns of a vlan's port; `own` is the vlan's.
 inline std::string_view netns_of_port(const Vlan& vlan, std::string_view own) {
     return vlan.link_netns.empty() ? own : std::string_view{vlan.link_netns};

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "config/config.h"
+#include "config/netns.h"
 #include "config/read_parts.h"
 #include "config/spelling.h"
 #include "config/validate.h"
@@ -167,6 +168,7 @@ constexpr std::array kNetnsFields{
     Field<Netns>{"nexthops", read_nexthops},
     Field<Netns>{"routes", expect_list},
     Field<Netns>{"routing-policy", read_rules},
+    Field<Netns>{"multipath-hash", read_multipath_hash},
     Field<Netns>{"neighbors", expect_list},
 };
 
@@ -192,15 +194,16 @@ void read_version(Reader& r, const Node& node, Config& /*config*/) {
     r.integer(node, version, 1, 1);
 }
 
-/// A key of the top level's netns.
-template <std::size_t kIndex>
-constexpr Field<Config> in_default() {
-    return {kNetnsFields[kIndex].key, [](Reader& r, const Node& n, Config& c) {
-                kNetnsFields[kIndex].read(r, n, c.default_netns);
-            }};
+/// The keys of the top level's netns.
+template <std::size_t... kIndexes>
+constexpr std::array<Field<Config>, sizeof...(kIndexes)> in_default(
+    std::index_sequence<kIndexes...> /*of kNetnsFields*/) {
+    return {Field<Config>{kNetnsFields[kIndexes].key, [](Reader& r, const Node& n, Config& c) {
+                              kNetnsFields[kIndexes].read(r, n, c.default_netns);
+                          }}...};
 }
 
-constexpr std::array kConfigFields{
+constexpr std::array kInstanceFields{
     Field<Config>{"version", read_version, kRequired},
     Field<Config>{"instance",
                   [](Reader& r, const Node& n, Config& c) {
@@ -232,15 +235,10 @@ constexpr std::array kConfigFields{
         [](Reader& r, const Node& n, Config& c) { read_map(r, n, "icmp", kIcmpFields, c.icmp); }},
     Field<Config>{"forward-class-e",
                   [](Reader& r, const Node& n, Config& c) { r.boolean(n, c.forward_class_e); }},
-    in_default<0>(),
-    in_default<1>(),
-    in_default<2>(),
-    in_default<3>(),
-    in_default<4>(),
-    in_default<5>(),
-    in_default<6>(),
     Field<Config>{"netns", read_netns},
 };
+constexpr auto kConfigFields =
+    concat(kInstanceFields, in_default(std::make_index_sequence<kNetnsFields.size()>{}));
 
 std::string_view stem(std::string_view path) {
     const auto slash = path.rfind('/');
@@ -271,13 +269,24 @@ void sort_by_position(std::vector<T>& items) {
     }
 }
 
-void resolve_vlans(Netns& netns) {
+void resolve_vlans(Config& config, std::string_view own, Netns& netns) {
     for (auto& [name, vlan] : netns.vlans) {
+        if (vlan.link_netns == own) {
+            vlan.link_netns.clear();
+        }
         if (vlan.settings.mtu == 0) {
-            const auto port = netns.ports.find(vlan.link);
-            vlan.settings.mtu = port == netns.ports.end() ? kDefaultMtu : port->second.settings.mtu;
+            const Netns* there = find_netns(config, netns_of_port(vlan, own));
+            const Port* port = there == nullptr ? nullptr : find_port(*there, vlan.link);
+            vlan.settings.mtu = port == nullptr ? kDefaultMtu : port->settings.mtu;
         }
     }
+}
+
+void resolve_netns(Reader& r, Config& config, std::string_view name, Netns& netns) {
+    sort_by_position(netns.routes);
+    sort_by_position(netns.neighbors);
+    resolve_vlans(config, name, netns);
+    resolve_routes(r, netns);
 }
 
 /// What was read, and what is wrong with it.
@@ -310,12 +319,10 @@ Outcome read(std::string_view text, std::string_view file_name) {
         r.netdevs_complete = false;
     }
     read_map(r, tree.root, "netns", kConfigFields, config);
-    sort_by_position(config.default_netns.routes);
-    sort_by_position(config.default_netns.neighbors);
     resolve_names(r, config, file_name);
-    resolve_vlans(config.default_netns);
+    resolve_netns(r, config, kDefaultNetns, config.default_netns);
     for (auto& [name, netns] : config.netns) {
-        resolve_vlans(netns);
+        resolve_netns(r, config, name, netns);
     }
     config.origin.file = file_name;
     outcome.netdevs_complete = r.netdevs_complete;
@@ -376,6 +383,7 @@ KeyTables key_tables() {
     add_config_keys(tables);
     add_netdev_keys(tables);
     add_nexthop_keys(tables);
+    add_policy_keys(tables);
     add_route_keys(tables);
     return tables;
 }

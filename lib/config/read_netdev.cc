@@ -108,6 +108,7 @@ constexpr std::array kNetdevFields{
              [](Reader& r, const Node& n, T& t) { r.boolean(n, t.settings.drop_unsolicited_na); }},
     Field<T>{"promiscuous",
              [](Reader& r, const Node& n, T& t) { r.boolean(n, t.settings.promiscuous); }},
+    Field<T>{"mark", [](Reader& r, const Node& n, T& t) { r.integer(n, t.settings.mark); }},
 };
 
 void read_device(Reader& r, const Node& node, Port& port) {
@@ -144,6 +145,8 @@ constexpr std::array kVlanFields = concat(
     std::array{
         Field<Vlan>{
             "link", [](Reader& r, const Node& n, Vlan& v) { r.name(n, v.link); }, kRequired},
+        Field<Vlan>{"link-netns",
+                    [](Reader& r, const Node& n, Vlan& v) { r.name(n, v.link_netns); }},
         // IEEE 802.1Q 9.6: 0 is a priority tag, 4095 is reserved.
         Field<Vlan>{"id",
                     [](Reader& r, const Node& n, Vlan& v) { r.integer(n, v.id, 1, 4094); },

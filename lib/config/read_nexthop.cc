@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <array>
+#include <bit>
 #include <charconv>
-#include <limits>
 #include <string>
 
 #include "config/read_parts.h"
@@ -9,7 +9,8 @@
 namespace sluice::config {
 namespace {
 
-constexpr std::uint64_t kMaxWeight = 256;
+constexpr std::uint64_t kMaxWeight = 65'535;
+constexpr std::uint64_t kMaxBuckets = 16'384;
 constexpr std::uint64_t kMaxTimerMs = 86'400'000;  // a day
 
 /// "120s", "500ms", "2m".
@@ -31,9 +32,20 @@ void read_duration(Reader& r, const Node& node, std::chrono::milliseconds& out) 
     out = std::chrono::milliseconds{value * factor};
 }
 
+void read_buckets(Reader& r, const Node& node, ResilientGroup& group) {
+    std::uint16_t buckets = 0;
+    if (!r.integer(node, buckets, 1, kMaxBuckets)) {
+        return;
+    }
+    if (!std::has_single_bit(buckets)) {
+        r.error(node.at, "{} is not a power of two: write 64, 128 and so on", buckets);
+        return;
+    }
+    group.buckets = buckets;
+}
+
 constexpr std::array kResilientFields{
-    Field<ResilientGroup>{
-        "buckets", [](Reader& r, const Node& n, ResilientGroup& g) { r.integer(n, g.buckets, 1); }},
+    Field<ResilientGroup>{"buckets", read_buckets},
     Field<ResilientGroup>{
         "idle-timer",
         [](Reader& r, const Node& n, ResilientGroup& g) { read_duration(r, n, g.idle_timer); }},
@@ -54,6 +66,9 @@ void read_group(Reader& r, const Node& node, NextHop& hop) {
         if (read_id(r, items[i], id) && r.integer(items[i + 1], weight, 1, kMaxWeight)) {
             hop.group.emplace(id, weight);
         }
+    }
+    if (node.kind != Node::Kind::kBad && items.empty()) {
+        r.error(node.at, "a group of nobody: write the ids of its members and their weights");
     }
 }
 
@@ -89,10 +104,11 @@ constexpr std::array kNextHopFields{
 };
 
 void check_nexthop(Reader& r, const NextHop& hop) {
-    const bool has_way = hop.via || !hop.dev.empty();
+    const bool has_way = hop.via || !hop.dev.empty() || hop.on_link;
     const int kinds = (has_way ? 1 : 0) + (hop.blackhole ? 1 : 0) + (hop.group.empty() ? 0 : 1);
     if (kinds != 1) {
         r.error(hop.at, "a next hop has either via and dev, or a group, or type: blackhole");
+        return;
     }
     if (hop.resilient && hop.group.empty()) {
         r.error(hop.at, "resilient is for groups: add group, or leave it out");
@@ -100,70 +116,11 @@ void check_nexthop(Reader& r, const NextHop& hop) {
     if (hop.on_link && (!hop.via || hop.dev.empty())) {
         r.error(hop.at,
                 "on-link says that via can be reached through dev: add both, or leave it out");
+    } else if (hop.via && hop.via->is_v6() && hop.via->v6().is_link_local() && hop.dev.empty()) {
+        r.error(hop.at,
+                "the link-local gateway {} can be on any netdev: add dev",
+                hop.via->to_string());
     }
-}
-
-/// A rule being read, and whether something told its family.
-struct RuleDraft {
-    Rule rule;
-    std::optional<net::Family> family;
-};
-
-void read_selector(Reader& r, const Node& node, std::optional<net::IpPrefix>& out) {
-    net::IpPrefix prefix;
-    if (r.parsed(node, prefix, "10.0.0.0/8")) {
-        out = prefix;
-    }
-}
-
-constexpr std::array kRuleFields{
-    Field<RuleDraft>{"priority",
-                     [](Reader& r, const Node& n, RuleDraft& d) { r.integer(n, d.rule.priority); },
-                     kRequired},
-    Field<RuleDraft>{
-        "from", [](Reader& r, const Node& n, RuleDraft& d) { read_selector(r, n, d.rule.from); }},
-    Field<RuleDraft>{
-        "to", [](Reader& r, const Node& n, RuleDraft& d) { read_selector(r, n, d.rule.to); }},
-    Field<RuleDraft>{"iif", [](Reader& r, const Node& n, RuleDraft& d) { r.name(n, d.rule.iif); }},
-    Field<RuleDraft>{"dscp",
-                     [](Reader& r, const Node& n, RuleDraft& d) {
-                         std::uint8_t dscp = 0;
-                         if (r.integer(n, dscp, 0, 63)) {
-                             d.rule.dscp = dscp;
-                         }
-                     }},
-    Field<RuleDraft>{"mark",
-                     [](Reader& r, const Node& n, RuleDraft& d) {
-                         std::uint32_t mark = 0;
-                         if (r.integer(n, mark)) {
-                             d.rule.mark = mark;
-                         }
-                     }},
-    Field<RuleDraft>{"table",
-                     [](Reader& r, const Node& n, RuleDraft& d) { read_table(r, n, d.rule.table); },
-                     kRequired},
-    Field<RuleDraft>{"family",
-                     [](Reader& r, const Node& n, RuleDraft& d) {
-                         net::Family family{};
-                         if (read_family(r, n, family)) {
-                             d.family = family;
-                         }
-                     }},
-};
-
-void check_rule(Reader& r, RuleDraft& draft) {
-    for (const auto& selector : {draft.rule.from, draft.rule.to}) {
-        if (selector && draft.family && *draft.family != selector->family()) {
-            r.error(draft.rule.at,
-                    "{} is {}, another place of this rule says {}: one family a rule",
-                    selector->to_string(),
-                    net::to_string(selector->family()),
-                    net::to_string(*draft.family));
-        } else if (selector) {
-            draft.family = selector->family();
-        }
-    }
-    draft.rule.family = draft.family.value_or(net::Family::kIpv4);
 }
 
 }  // namespace
@@ -186,20 +143,9 @@ void read_nexthops(Reader& r, const Node& node, Netns& netns) {
     }
 }
 
-void read_rules(Reader& r, const Node& node, Netns& netns) {
-    for (const Node& item : r.list(node)) {
-        RuleDraft draft;
-        draft.rule.at = item.at;
-        read_map(r, item, "rule", kRuleFields, draft);
-        check_rule(r, draft);
-        netns.routing_policy.push_back(std::move(draft.rule));
-    }
-}
-
 void add_nexthop_keys(KeyTables& tables) {
     tables["nexthop"] = keys_of(kNextHopFields);
     tables["resilient"] = keys_of(kResilientFields);
-    tables["rule"] = keys_of(kRuleFields);
 }
 
 }  // namespace sluice::config

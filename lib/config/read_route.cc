@@ -27,9 +27,14 @@ struct RouteDraft {
     bool has_to = false;
     bool is_default = false;
     std::optional<net::Family> family;
+    std::string vrf;
     Position to_at;
     Position family_at;
+    Position vrf_at;
 };
+
+/// Stands for the netdev, which a route with a next hop has not, until resolve_routes().
+constexpr std::string_view kOpenFamily = "?";
 
 void read_to(Reader& r, const Node& node, RouteDraft& draft) {
     draft.to_at = node.at;
@@ -51,6 +56,11 @@ constexpr std::array kRouteFields{
                       }},
     Field<RouteDraft>{"dev",
                       [](Reader& r, const Node& n, RouteDraft& d) { r.name(n, d.route.dev); }},
+    Field<RouteDraft>{"vrf",
+                      [](Reader& r, const Node& n, RouteDraft& d) {
+                          d.vrf_at = n.at;
+                          r.name(n, d.vrf);
+                      }},
     Field<RouteDraft>{
         "metric", [](Reader& r, const Node& n, RouteDraft& d) { r.integer(n, d.route.metric); }},
     Field<RouteDraft>{
@@ -116,6 +126,10 @@ bool settle_family(Reader& r, RouteDraft& draft) {
             r.error(draft.to_at, "default of which family? Add family: ipv4 or family: ipv6");
             return false;
         }
+        if (!draft.family && route.nexthop && !route.via) {
+            route.dev = route.dev.empty() ? kOpenFamily : route.dev;
+            r.open_families = true;
+        }
         const auto of_gateway = route.via ? route.via->family() : net::Family::kIpv4;
         route.to = net::IpPrefix::default_route(draft.family.value_or(of_gateway));
     } else if (draft.family && *draft.family != route.to.family()) {
@@ -157,8 +171,11 @@ void check_route(Reader& r, const RouteDraft& draft) {
     if (route.type == RouteType::kLocal && (route.via || route.nexthop)) {
         r.error(route.at, "a local route has no via or nexthop: leave them out");
     }
-    if (route.nexthop && (route.via || !route.dev.empty())) {
-        r.error(route.at, "nexthop says all about the way: leave via and dev out");
+    const bool has_dev = !route.dev.empty() && route.dev != kOpenFamily;
+    if (route.nexthop && (route.via || has_dev || route.on_link || route.mtu != 0)) {
+        r.error(route.at,
+                "nexthop says all about the way: leave via, dev, vrf, on-link and mtu out");
+        return;
     }
     if (route.via && !route.to.is_v4() && route.via->is_v4()) {
         r.error(route.at,
@@ -177,6 +194,34 @@ void check_route(Reader& r, const RouteDraft& draft) {
         r.error(route.at,
                 "the link-local gateway {} can be on any netdev: add dev",
                 route.via->to_string());
+    }
+}
+
+/// A default route over a next hop is of the family that its gateways are of.
+void take_family_of_nexthop(Reader& r, const Netns& netns, Route& route) {
+    bool v4 = false;
+    bool v6 = false;
+    const auto look_at = [&](std::uint32_t id) {
+        const auto found = netns.nexthops.find(id);
+        if (found != netns.nexthops.end() && found->second.via) {
+            (found->second.via->is_v4() ? v4 : v6) = true;
+        }
+    };
+    const auto found = netns.nexthops.find(*route.nexthop);
+    if (found == netns.nexthops.end()) {
+        return;  // which validate() says
+    }
+    look_at(*route.nexthop);
+    for (const auto& [member, weight] : found->second.group) {
+        look_at(member);
+    }
+    if (!v4 && !v6) {
+        r.error(route.at,
+                "default of which family? Next hop {} has no gateway: add family: ipv4 or "
+                "family: ipv6",
+                *route.nexthop);
+    } else if (!v4) {
+        route.to = net::IpPrefix::default_route(net::Family::kIpv6);
     }
 }
 
@@ -201,7 +246,23 @@ bool read_table(Reader& r, const Node& node, std::uint32_t& table) {
         table = kMainTable;
         return true;
     }
-    return r.integer(node, table, 1);
+    if (node.kind == Node::Kind::kScalar && node.text == "local") {
+        r.error(node.at,
+                "the local table holds this router's addresses alone: write main or a number, or "
+                "type: local for one more");
+        return false;
+    }
+    std::uint32_t value = 0;
+    if (!r.integer(node, value, 1)) {
+        return false;
+    }
+    if (value == kLocalTable) {
+        r.error(
+            node.at, "table {} holds this router's addresses alone: choose another", kLocalTable);
+        return false;
+    }
+    table = value;
+    return true;
 }
 
 bool read_gateway(Reader& r, const Node& node, net::IpAddr& address) {
@@ -229,6 +290,14 @@ void read_route(Reader& r, const Node& node, Netns& netns) {
     if (node.kind != Node::Kind::kMap || !draft.has_to || r.error_count() != errors_before) {
         return;
     }
+    if (!draft.vrf.empty()) {
+        if (!draft.route.dev.empty()) {
+            r.error(draft.vrf_at, "vrf is the dev of a route into a vrf: leave one of them out");
+            return;
+        }
+        draft.route.dev = draft.vrf;
+        r.named_vrfs.try_emplace({&netns, draft.vrf}, draft.vrf_at);
+    }
     if (settle_family(r, draft)) {
         check_route(r, draft);
         netns.routes.push_back(std::move(draft.route));
@@ -242,6 +311,27 @@ void read_neighbor(Reader& r, const Node& node, Netns& netns) {
     read_map(r, node, "neighbor", kNeighborFields, neighbor);
     if (node.kind == Node::Kind::kMap && r.error_count() == errors_before) {
         netns.neighbors.push_back(std::move(neighbor));
+    }
+}
+
+void resolve_routes(Reader& r, Netns& netns) {
+    std::vector<std::string_view> vrfs;
+    for (const auto& [name, vrf] : netns.vrfs) {
+        vrfs.push_back(name);
+    }
+    for (const auto& [place, at] : r.named_vrfs) {
+        if (place.first == &netns && !netns.vrfs.contains(place.second) && r.netdevs_complete) {
+            r.unknown_word(at, place.second, vrfs);
+        }
+    }
+    if (!r.open_families) {
+        return;
+    }
+    for (Route& route : netns.routes) {
+        if (route.dev == kOpenFamily) {
+            route.dev.clear();
+            take_family_of_nexthop(r, netns, route);
+        }
     }
 }
 

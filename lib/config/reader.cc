@@ -121,7 +121,7 @@ bool Reader::name(const Node& node, std::string& out) {
     return true;
 }
 
-void Reader::wrong_choice(Position at,
+void Reader::unknown_word(Position at,
                           std::string_view word,
                           std::span<const std::string_view> words) {
     if (const auto close = nearest(word, words); !close.empty()) {

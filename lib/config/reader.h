@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -75,7 +76,7 @@ public:
             }
             words.push_back(candidate.word);
         }
-        wrong_choice(node.at, word, words);
+        unknown_word(node.at, word, words);
         return false;
     }
 
@@ -103,6 +104,8 @@ public:
     /// Refuses a key that not_built.cc lists.
     void refuse_not_built(std::string_view map, const Node& key, const Node& value);
     void unknown_key(const Node& key, std::span<const std::string_view> known);
+    /// `word` is none of `words`; says which one may have been meant.
+    void unknown_word(Position at, std::string_view word, std::span<const std::string_view> words);
     void missing_key(Position at, std::string_view key);
 
     /// The key being read stands in front of each error.
@@ -115,12 +118,15 @@ public:
     /// An error in a port or vlan makes what refers to it look wrong too.
     bool netdevs_complete = true;
 
+    // What resolve_routes() has to look at.
+    std::map<std::pair<const Netns*, std::string>, Position> named_vrfs;  // where first named
+    bool open_families = false;  // there are default routes whose next hop tells their family
+
     std::vector<ConfigError> take_errors();  // sorted
 
 private:
     void report(Position at, std::string what);
     std::optional<std::uint64_t> number(const Node& node, std::uint64_t min, std::uint64_t max);
-    void wrong_choice(Position at, std::string_view word, std::span<const std::string_view> words);
 
     std::string file_;
     std::string_view key_;
