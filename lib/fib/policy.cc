@@ -157,8 +157,12 @@ struct PortClasses {
         if (!has_ports || starts.empty()) {
             return without_ports;
         }
-        const auto interval = std::ranges::upper_bound(starts, port) - starts.begin();
-        return classes[static_cast<std::size_t>(interval)];
+        // Ports of real traffic are hard to guess for a branch.
+        const std::uint32_t* at = starts.data();
+        for (std::size_t n = starts.size(); n > 1; n -= n / 2) {
+            at = at[n / 2 - 1] <= port ? at + n / 2 : at;
+        }
+        return classes[static_cast<std::size_t>(at - starts.data()) + (*at <= port ? 1U : 0U)];
     }
 };
 
