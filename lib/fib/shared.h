@@ -55,6 +55,8 @@ public:
     std::atomic<CacheMode> cache_mode{CacheMode::kAuto};
     /// A worker that sees another number than last time empties its caches first.
     std::atomic<std::uint32_t> cache_epoch{0};
+    /// A worker that sees another number than last time starts its longest round anew.
+    std::atomic<std::uint32_t> longest_round_epoch{0};
     /// Of the flow hash; another one on every box, so that two in a row do not agree.
     std::uint64_t flow_seed = 0;
 

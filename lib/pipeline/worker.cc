@@ -55,6 +55,7 @@ struct Worker::Impl {
     std::uint64_t ns_per_tsc_q32;
     std::uint64_t next_housekeeping_ns = 0;
     std::uint32_t bursts = 0;
+    std::uint32_t longest_round_epoch = 0;
 
     Impl(const WorkerOptions& o,
          fib::Shared& s,
@@ -89,6 +90,7 @@ struct Worker::Impl {
     std::size_t transmit_injected() noexcept;
     std::size_t obey() noexcept;
     void housekeeping() noexcept;
+    void note_round(std::uint64_t cycles) noexcept;
     void reclaim_transmitted(const RxQueueList& list) const noexcept;
     void finish() noexcept;
 };
@@ -175,6 +177,17 @@ void Worker::Impl::housekeeping() noexcept {
     drop_overdue(context);
 }
 
+// The longest pause between two looks at the queues: what a change of the control thread's adds to
+// it shows here (U-08).
+void Worker::Impl::note_round(std::uint64_t cycles) noexcept {
+    std::uint64_t& longest = block.worker().longest_round;
+    const std::uint32_t epoch = shared.longest_round_epoch.load(std::memory_order_relaxed);
+    if (cycles > longest || epoch != longest_round_epoch) [[unlikely]] {
+        longest_round_epoch = epoch;
+        std::atomic_ref<std::uint64_t>(longest).store(cycles, std::memory_order_relaxed);
+    }
+}
+
 // A device frees sent mbufs when it sends more; one that falls silent would keep them.
 void Worker::Impl::reclaim_transmitted(const RxQueueList& list) const noexcept {
     for (const RxQueue& queue : list) {
@@ -257,6 +270,7 @@ void Worker::run() noexcept {
         w.housekeeping();
 
         const std::uint64_t now = rte_rdtsc();
+        w.note_round(now - before);
         stats::bump(counters.rounds);
         if (received != 0) {
             stats::bump(counters.busy_rounds);

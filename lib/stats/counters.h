@@ -74,6 +74,8 @@ struct WorkerCounters {
     std::uint64_t packets;      // received
     std::uint64_t cycles_busy;  // TSC cycles of busy rounds
     std::uint64_t cycles_idle;  // TSC cycles of empty rounds, sleep not counted
+    std::uint64_t
+        longest_round;  // TSC cycles, of any round since the last reset, sleep not counted
     std::uint64_t sleeps;
     std::uint64_t sleep_ns;
     std::uint64_t sampled_packets;  // stages are timed in one burst of kStageSampling
