@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control/controller.h"
 
+#include <algorithm>
+#include <string>
 #include <string_view>
+#include <utility>
 
 namespace sluice::control {
 
@@ -17,6 +20,19 @@ std::string_view to_string(RouteOwner owner) noexcept {
             return "fpm";
     }
     return "cli";
+}
+
+Result<LinkInfo> Controller::link(const std::string& netns, const std::string& name) const {
+    for (LinkInfo& link : links(netns)) {
+        if (link.name == name) {
+            return std::move(link);
+        }
+    }
+    if (std::ranges::none_of(this->netns(),
+                             [&](const NetnsInfo& info) { return info.name == netns; })) {
+        return fail(ErrorCode::kNotFound, "netns {:.80} does not exist", netns);
+    }
+    return fail(ErrorCode::kNotFound, "link {:.80} does not exist", name);
 }
 
 }  // namespace sluice::control

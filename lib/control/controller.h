@@ -306,6 +306,8 @@ public:
 
     /// Of one netns, or of all when `netns` is empty, in order of id.
     virtual std::vector<LinkInfo> links(const std::string& netns) const = 0;
+    /// One of them; searches links() unless there is a shorter way.
+    virtual Result<LinkInfo> link(const std::string& netns, const std::string& name) const;
     virtual Result<std::vector<VrfInfo>> vrfs(const std::string& netns) const = 0;
     virtual Result<std::vector<AddressInfo>> addresses(const std::string& netns) const = 0;
     /// For the next `limit` prefixes of one table after `after` (from the start when absent), IPv4

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <exception>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,104 +12,69 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/result.h"
 #include "control/controller.h"
 #include "control/request_args.h"
+#include "control/request_json.h"
 #include "control/request_table.h"
 #include "control/server.h"
 
 namespace sluice::control {
 namespace {
 
-using nlohmann::json;
-
-constexpr int kDeepest = 4;
-constexpr std::size_t kMostKeys = 32;
-
 /// Of interface.md's table, what a later release brings.
-constexpr std::array<std::string_view, 7> kObjectsToCome{
-    "nexthop", "rule", "netns", "cache", "uncached", "trace", "capture"};
-struct ArgToCome {
-    std::string_view object;
-    std::string_view command;
-    std::string_view arg;
-};
-constexpr std::array<ArgToCome, 8> kArgsToCome{{
-    {"link", "set", "netns"},
-    {"link", "set", "vrf"},
-    {"route", "add", "nexthop"},
-    {"route", "replace", "nexthop"},
-    {"route", "del", "nexthop"},
-    {"route", "get", "from"},
-    {"route", "get", "iif"},
-    {"route", "get", "dscp"},
-}};
-
-struct TooMuch {
-    std::string what;
-};
-
-/// Bounds what a line can cost before it costs it, and finds keys that stand there twice (the
-/// library keeps the last one silently).
-class Guard {
-public:
-    bool operator()(int depth, json::parse_event_t event, json& parsed) {
-        using enum json::parse_event_t;
-        if ((event == object_start || event == array_start) && depth >= kDeepest) {
-            throw TooMuch{fmt::format("nested deeper than {}", kDeepest)};
-        }
-        const auto level = static_cast<std::size_t>(depth);
-        if (event == object_start) {
-            keys_[level].clear();
-        } else if (event == key) {
-            add(keys_[level - 1], parsed.get_ref<const std::string&>());
-        }
-        return true;
-    }
-
-private:
-    static void add(std::vector<std::string>& keys, const std::string& key) {
-        if (std::ranges::find(keys, key) != keys.end()) {
-            throw TooMuch{fmt::format("key \"{}\" stands there twice", key)};
-        }
-        if (keys.size() == kMostKeys) {
-            throw TooMuch{fmt::format("more than {} keys in an object", kMostKeys)};
-        }
-        keys.push_back(key);
-    }
-
-    std::array<std::vector<std::string>, kDeepest> keys_;
-};
-
-Result<json> parse(std::string_view line) {
-    try {
-        return json::parse(line, Guard{});
-    } catch (const TooMuch& bound) {
-        return fail(ErrorCode::kInvalid, "request: {}", bound.what);
-    } catch (const json::parse_error& error) {
-        std::string_view what = error.what();
-        const std::size_t detail = what.find(": syntax error while parsing ");
-        what.remove_prefix(detail == std::string_view::npos
-                               ? std::min(what.size(), what.find("] ") + 2)
-                               : detail + 2);
-        return fail(ErrorCode::kInvalid, "request is not JSON: byte {}: {}", error.byte, what);
-    }
-}
+constexpr std::array<std::string_view, 2> kObjectsToCome{"trace", "capture"};
 
 struct Request {
     std::string object;
     std::string command;
-    std::string netns = "default";
+    std::string netns;
     bool if_ok = false;
-    json args = json::object();
+    Json args = Json::object();
 };
 
+constexpr std::string_view kForm =
+    R"(a request is {"id": ..., "object": "route", "command": "show", "args": {...}})";
+
+Result<void> take(const std::string& key, Json& value, Request& request) {
+    if (key == "id") {
+        return {};
+    }
+    if (key == "args") {
+        if (!value.is_object()) {
+            return fail(ErrorCode::kInvalid, "args must be an object");
+        }
+        request.args = std::move(value);
+        return {};
+    }
+    if (key == "if_ok") {
+        if (!value.is_boolean()) {
+            return fail(ErrorCode::kInvalid, "if_ok must be true or false");
+        }
+        request.if_ok = value.get<bool>();
+        return {};
+    }
+    std::string* const into = key == "object"    ? &request.object
+                              : key == "command" ? &request.command
+                              : key == "netns"   ? &request.netns
+                                                 : nullptr;
+    if (into == nullptr) {
+        return fail(ErrorCode::kInvalid, "unknown key \"{:.80}\"; {}", key, kForm);
+    }
+    auto* const text = value.get_ptr<std::string*>();
+    if (text == nullptr) {
+        return fail(ErrorCode::kInvalid, "{} must be a string", key);
+    }
+    if (text->empty() && key == "netns") {
+        return fail(ErrorCode::kInvalid, "netns must not be empty");
+    }
+    *into = std::move(*text);
+    return {};
+}
+
 /// What the envelope says; `id` is set as soon as it is known.
-Result<Request> read(json message, json& id) {
-    constexpr std::string_view kForm =
-        R"(a request is {"id": ..., "object": "route", "command": "show", "args": {...}})";
+Result<Request> read(Json message, Json& id) {
     if (!message.is_object()) {
         return fail(ErrorCode::kInvalid, "{}, not {}", kForm, message.type_name());
     }
@@ -121,35 +85,10 @@ Result<Request> read(json message, json& id) {
         id = *at;
     }
     Request request;
-    for (auto& [key, value] : message.items()) {
-        if (key == "args") {
-            if (!value.is_object()) {
-                return fail(ErrorCode::kInvalid, "args must be an object");
-            }
-            request.args = std::move(value);
-            continue;
+    for (auto& [key, value] : message.get_ref<Json::object_t&>()) {
+        if (auto taken = take(key, value, request); !taken) {
+            return std::unexpected(std::move(taken.error()));
         }
-        std::string* const into = key == "object"    ? &request.object
-                                  : key == "command" ? &request.command
-                                  : key == "netns"   ? &request.netns
-                                                     : nullptr;
-        if (key == "id") {
-            continue;
-        }
-        if (key == "if_ok") {
-            if (!value.is_boolean()) {
-                return fail(ErrorCode::kInvalid, "if_ok must be true or false");
-            }
-            request.if_ok = value.get<bool>();
-            continue;
-        }
-        if (into == nullptr) {
-            return fail(ErrorCode::kInvalid, "unknown key \"{:.80}\"; {}", key, kForm);
-        }
-        if (!value.is_string()) {
-            return fail(ErrorCode::kInvalid, "{} must be a string", key);
-        }
-        *into = value.get<std::string>();
     }
     if (request.object.empty() || request.command.empty()) {
         return fail(ErrorCode::kInvalid,
@@ -160,10 +99,14 @@ Result<Request> read(json message, json& id) {
     return request;
 }
 
-std::array<std::span<const Command>, 5> all_commands() {
+std::array<std::span<const Command>, 9> all_commands() {
     return {link_commands(),
             neighbor_commands(),
             route_commands(),
+            nexthop_commands(),
+            rule_commands(),
+            netns_commands(),
+            cache_commands(),
             stats_commands(),
             instance_commands()};
 }
@@ -212,21 +155,10 @@ Result<const Command*> find_command(const Request& request) {
     return no_such_command(request);
 }
 
-Result<void> check_args(const Command& command, const json& args) {
+Result<void> check_args(const Command& command, const Json& args) {
     for (const auto& item : args.items()) {
         if (std::ranges::find(command.args, item.key()) != command.args.end()) {
             continue;
-        }
-        const bool to_come = std::ranges::any_of(kArgsToCome, [&](const ArgToCome& row) {
-            return row.object == command.object && row.command == command.name &&
-                   row.arg == item.key();
-        });
-        if (to_come) {
-            return fail(ErrorCode::kUnsupported,
-                        "not built yet: {} of {} {}",
-                        item.key(),
-                        command.object,
-                        command.name);
         }
         return fail(
             ErrorCode::kInvalid,
@@ -239,12 +171,16 @@ Result<void> check_args(const Command& command, const json& args) {
     return {};
 }
 
-Result<Body> run(std::string_view line, bool after_failure, json& id, Context& context) {
-    auto message = parse(line);
+Result<Body> run(std::string_view line,
+                 bool after_failure,
+                 Json& id,
+                 Controller& controller,
+                 const Identity& identity) {
+    auto message = parse_line(line);
     if (!message) {
         return std::unexpected(std::move(message.error()));
     }
-    const auto request = read(*std::move(message), id);
+    auto request = read(*std::move(message), id);
     if (!request) {
         return std::unexpected(request.error());
     }
@@ -255,19 +191,20 @@ Result<Body> run(std::string_view line, bool after_failure, json& id, Context& c
     if (!command) {
         return std::unexpected(command.error());
     }
-    if (request->netns != "default") {
-        return fail(ErrorCode::kUnsupported,
-                    "not built yet: netns \"{:.80}\"; there is only \"default\"",
-                    request->netns);
-    }
     if (auto checked = check_args(**command, request->args); !checked) {
         return std::unexpected(std::move(checked.error()));
     }
+    static const std::string kDefault = "default";
+    const bool netns_given = !request->netns.empty();
+    Context context{.controller = controller,
+                    .identity = identity,
+                    .netns = netns_given ? request->netns : kDefault,
+                    .netns_given = netns_given};
     Args args(request->args);
     return (*command)->run(context, args);
 }
 
-std::string error_line(const json& id, const Error& error) {
+std::string error_line(const Json& id, const Error& error) {
     Json answer;
     answer["id"] = id;
     answer["ok"] = false;
@@ -275,8 +212,9 @@ std::string error_line(const json& id, const Error& error) {
     return dump(answer);
 }
 
-Reply reply_of(const json& id, Body body) {
+Reply reply_of(const Json& id, Body body) {
     Reply reply;
+    reply.ready = std::move(body.ready);
     reply.text = fmt::format(R"({{"id":{},"ok":true,"result":{})", id.dump(), body.head);
     if (!body.rows) {
         reply.text += body.tail + '}';
@@ -294,28 +232,41 @@ Reply reply_of(const json& id, Body body) {
 
 }  // namespace
 
+Result<Body> settled(Context& context, const Result<Ticket>& ticket) {
+    if (!ticket) {
+        return std::unexpected(ticket.error());
+    }
+    return Body{.ready = [&controller = context.controller, ticket = *ticket] {
+        return controller.settled(ticket);
+    }};
+}
+
+Result<Body> removed(const Result<std::size_t>& count) {
+    if (!count) {
+        return std::unexpected(count.error());
+    }
+    return Body::of({{"removed", *count}});
+}
+
 Requests::Requests(Controller& controller, Identity identity)
     : controller_(controller), identity_(std::move(identity)) {}
 
 Reply Requests::handle(std::string_view line, bool after_failure) {
-    json id;
+    Json id;
     try {
-        Context context{controller_, identity_};
-        auto body = run(line, after_failure, id, context);
+        auto body = run(line, after_failure, id, controller_, identity_);
         if (body) {
             return reply_of(id, *std::move(body));
         }
-        return {.text = error_line(id, body.error()), .more = {}, .failed = true};
+        return {.text = error_line(id, body.error()), .failed = true};
     } catch (const std::exception& exception) {
         // Out of memory, most likely; the daemon goes on without this request.
-        return {.text = error_line(id, {ErrorCode::kInternal, exception.what()}),
-                .more = {},
-                .failed = true};
+        return {.text = error_line(id, {ErrorCode::kInternal, exception.what()}), .failed = true};
     }
 }
 
 std::string Requests::refusal(const Error& error) {
-    return error_line(json{}, error);
+    return error_line(Json{}, error);
 }
 
 }  // namespace sluice::control

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <array>
-#include <cstddef>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -29,13 +27,18 @@ Result<Body> neigh_show(Context& context, Args& args) {
     if (args.error()) {
         return refused(args);
     }
-    if (dev && !link_exists(context.controller, *dev)) {
-        return fail(ErrorCode::kNotFound, "link {} does not exist", *dev);
+    if (dev) {
+        if (const auto link = context.controller.link(context.netns, *dev); !link) {
+            return std::unexpected(link.error());
+        }
     }
-    std::vector<NeighborInfo> neighbors = context.controller.neighbors();
-    std::erase_if(neighbors, [&](const NeighborInfo& neighbor) {
-        return (dev && neighbor.netdev != *dev) || (family && neighbor.address.family() != *family);
-    });
+    auto neighbors = context.controller.neighbors(context.netns);
+    if (neighbors) {
+        std::erase_if(*neighbors, [&](const NeighborInfo& neighbor) {
+            return (dev && neighbor.netdev != *dev) ||
+                   (family && neighbor.address.family() != *family);
+        });
+    }
     return array_of(std::move(neighbors), neighbor_json);
 }
 
@@ -46,7 +49,7 @@ Result<Body> neigh_add(Context& context, Args& args) {
     if (args.error()) {
         return refused(args);
     }
-    return done(context.controller.add_neighbor(dev, address, lladdr));
+    return done(context.controller.add_neighbor(context.netns, dev, address, lladdr));
 }
 
 Result<Body> neigh_del(Context& context, Args& args) {
@@ -55,7 +58,7 @@ Result<Body> neigh_del(Context& context, Args& args) {
     if (args.error()) {
         return refused(args);
     }
-    return done(context.controller.delete_neighbor(dev, address));
+    return done(context.controller.delete_neighbor(context.netns, dev, address));
 }
 
 Result<Body> neigh_flush(Context& context, Args& args) {
@@ -63,11 +66,7 @@ Result<Body> neigh_flush(Context& context, Args& args) {
     if (args.error()) {
         return refused(args);
     }
-    const Result<std::size_t> removed = context.controller.flush_neighbors(dev.value_or(""));
-    if (!removed) {
-        return std::unexpected(removed.error());
-    }
-    return Body::of({{"removed", *removed}});
+    return removed(context.controller.flush_neighbors(context.netns, dev.value_or("")));
 }
 
 }  // namespace

@@ -25,14 +25,6 @@ namespace {
 constexpr std::array<std::string_view, 5> kTypes{
     "unicast", "blackhole", "unreachable", "prohibit", "local"};
 
-Json text_or_null(const std::string& text) {
-    return text.empty() ? Json() : Json(text);
-}
-template <class T>
-Json text_or_null(const std::optional<T>& value) {
-    return value ? Json(value->to_string()) : Json();
-}
-
 std::string quoted_or_null(const std::string& text) {
     return text.empty() ? "null" : dump(Json(text));
 }
@@ -43,7 +35,7 @@ void append_route(std::string& out, const RouteInfo& route) {
     fmt::format_to(
         std::back_inserter(out),
         R"({{"prefix":"{}","family":"{}","type":"{}","via":{},"dev":{},"metric":{},"mtu":{},)"
-        R"("owner":"{}","on_link":{},"active":{}}})",
+        R"("owner":"{}","on_link":{},"active":{},"table":{},"nexthop":{}}})",
         route.prefix.to_string(),
         net::to_string(route.prefix.family()),
         route.type,
@@ -53,53 +45,106 @@ void append_route(std::string& out, const RouteInfo& route) {
         route.mtu != 0 ? fmt::format_int(route.mtu).c_str() : "null",
         to_string(route.owner),
         route.on_link,
-        route.active);
+        route.active,
+        route.table,
+        route.nexthop ? fmt::format_int(*route.nexthop).c_str() : "null");
 }
 
-/// As Linux splits them, which is what people expect to see under these names.
-enum class Tables : std::uint8_t { kMain, kLocal, kAll };
+/// Of the main table's routes; as Linux splits them, which is what people expect to see under these
+/// names.
+enum class Part : std::uint8_t { kAll, kMain, kLocal };
 
 struct RouteFilter {
-    Tables tables = Tables::kMain;
+    Part part = Part::kAll;
     std::optional<net::Family> family;
 
     bool takes(const RouteInfo& route) const noexcept {
         const bool local = route.type == "local" || route.type == "broadcast";
-        return (tables == Tables::kAll || local == (tables == Tables::kLocal)) &&
+        return (part == Part::kAll || local == (part == Part::kLocal)) &&
                (!family || route.prefix.family() == *family);
     }
 };
 
+/// Which tables `route show` reads, and what of them.
+std::vector<std::uint32_t> read_tables(Context& context, Args& args, RouteFilter& filter) {
+    filter.family = args.family("family");
+    if (args.is("table", "all")) {
+        const auto tables = context.controller.tables(context.netns);
+        if (!tables) {
+            args.refuse(tables.error());
+        }
+        return tables.value_or(std::vector<std::uint32_t>());
+    }
+    if (args.is("table", "local")) {
+        filter.part = Part::kLocal;
+        return {config::kMainTable};
+    }
+    const std::uint32_t table = table_or_vrf(context, args).value_or(config::kMainTable);
+    filter.part = table == config::kMainTable ? Part::kMain : Part::kAll;
+    return {table};
+}
+
 Result<Body> route_show(Context& context, Args& args) {
-    RouteFilter filter{.family = args.family("family")};
-    const std::string table = args.table();
-    if (table != "main" && table != "local" && table != "all") {
-        args.refuse({ErrorCode::kInvalid,
-                     fmt::format("table \"{:.80}\": must be main, local or all", table)});
+    RouteFilter filter;
+    std::vector<std::uint32_t> tables = read_tables(context, args, filter);
+    if (!args.error() && !netns_exists(context.controller, context.netns)) {
+        return no_netns(context.netns);
     }
     if (args.error()) {
         return refused(args);
     }
-    filter.tables = table == "all"     ? Tables::kAll
-                    : table == "local" ? Tables::kLocal
-                                       : Tables::kMain;
     // A full table takes seconds to print: it is read on in each slice, from where it was left.
     return Body{.head = "[",
                 .rows =
                     [&controller = context.controller,
+                     netns = context.netns,
                      filter,
+                     tables = std::move(tables),
+                     at = 0UZ,
                      last = std::optional<net::IpPrefix>(),
                      first = true](std::string& out) mutable {
+                        if (at == tables.size()) {
+                            return false;
+                        }
                         last = controller.routes_after(
-                            last, kRowsInSlice, [&](const RouteInfo& route) {
+                            netns, tables[at], last, kRowsInSlice, [&](const RouteInfo& route) {
                                 if (filter.takes(route)) {
                                     out += std::exchange(first, false) ? "" : ",";
                                     append_route(out, route);
                                 }
                             });
-                        return last.has_value();
+                        at += last ? 0 : 1;
+                        return at < tables.size();
                     },
                 .tail = "]"};
+}
+
+Json exception_json(const ExceptionInfo& exception) {
+    return {{"destination", exception.destination.to_string()},
+            {"family", net::to_string(exception.destination.family())},
+            {"vrf", text_or_null(exception.domain)},
+            {"dev", text_or_null(exception.dev)},
+            {"via", text_or_null(exception.via)},
+            {"mtu", exception.mtu != 0 ? Json(exception.mtu) : Json()},
+            {"expires_s", exception.expires_s}};
+}
+
+Result<Body> route_exceptions(Context& context, Args& args) {
+    const auto family = args.family("family");
+    if (args.error()) {
+        return refused(args);
+    }
+    auto exceptions = context.controller.exceptions(context.netns);
+    if (exceptions && family) {
+        std::erase_if(*exceptions, [&](const ExceptionInfo& exception) {
+            return exception.destination.family() != *family;
+        });
+    }
+    return array_of(std::move(exceptions), exception_json);
+}
+
+Result<Body> route_flush_exceptions(Context& context, Args& /*args*/) {
+    return removed(context.controller.flush_exceptions(context.netns));
 }
 
 std::optional<Error> what_is_wrong_with(const RouteRequest& route) {
@@ -115,8 +160,12 @@ std::optional<Error> what_is_wrong_with(const RouteRequest& route) {
     if (!unicast && (route.via || route.on_link || (!route.dev.empty() && route.type != "local"))) {
         return wrong(fmt::format("a route of type {} has no gateway or device", route.type));
     }
-    if (route.via && route.via->family() != route.prefix.family()) {
-        return wrong(fmt::format("via {} is of the other family", route.via->to_string()));
+    if (route.via && route.via->is_v4() && !route.prefix.is_v4()) {
+        return wrong(
+            fmt::format("via {}: an IPv6 route has an IPv6 gateway", route.via->to_string()));
+    }
+    if (route.nexthop && (!unicast || route.via || !route.dev.empty() || route.mtu != 0)) {
+        return wrong("nexthop stands in place of type, via, dev, on_link and mtu");
     }
     if (route.on_link && (!route.via || route.dev.empty())) {
         return wrong("on_link is said of a gateway (via) on a device (dev)");
@@ -124,20 +173,18 @@ std::optional<Error> what_is_wrong_with(const RouteRequest& route) {
     return std::nullopt;
 }
 
-RouteRequest read_route(Args& args) {
+RouteRequest read_route(Context& context, Args& args) {
     RouteRequest route;
     route.type = args.text("type").value_or(route.type);
     route.via = args.address("via");
     route.dev = args.text("dev").value_or("");
+    route.nexthop = args.integer<std::uint32_t>("nexthop", 1);
     route.metric = args.integer<std::uint32_t>("metric");
     route.mtu = args.integer<std::uint16_t>("mtu", config::kMinMtu, config::kMaxMtu).value_or(0);
     route.on_link = args.flag("on_link").value_or(false);
     route.owner = RouteOwner::kCli;
     route.prefix = args.prefix();
-    if (const std::string table = args.table(); table != "main") {
-        args.refuse({ErrorCode::kUnsupported,
-                     fmt::format("not built yet: table \"{:.80}\" of a route", table)});
-    }
+    route.table = table_or_vrf(context, args).value_or(config::kMainTable);
     if (!args.error()) {
         if (auto wrong = what_is_wrong_with(route)) {
             args.refuse(*std::move(wrong));
@@ -147,16 +194,16 @@ RouteRequest read_route(Args& args) {
 }
 
 Result<Body> change_route(Context& context, Args& args, RouteMode mode) {
-    const RouteRequest route = read_route(args);
-    if (route.type == "unicast" && !route.via && route.dev.empty()) {
-        args.refuse({ErrorCode::kInvalid,
-                     fmt::format("route {}: give a gateway (via), a device (dev) or a type",
-                                 route.prefix.to_string())});
+    const RouteRequest route = read_route(context, args);
+    if (route.type == "unicast" && !route.via && route.dev.empty() && !route.nexthop) {
+        args.refuse(
+            fmt::format("route {}: give a gateway (via), a device (dev), a nexthop or a type",
+                        route.prefix.to_string()));
     }
     if (args.error()) {
         return refused(args);
     }
-    return done(context.controller.add_route(route, mode));
+    return done(context.controller.add_route(context.netns, route, mode));
 }
 
 Result<Body> route_add(Context& context, Args& args) {
@@ -167,44 +214,74 @@ Result<Body> route_replace(Context& context, Args& args) {
 }
 
 Result<Body> route_del(Context& context, Args& args) {
-    const RouteRequest route = read_route(args);
+    const RouteRequest route = read_route(context, args);
     if (args.error()) {
         return refused(args);
     }
-    return done(context.controller.delete_route(route));
+    return done(context.controller.delete_route(context.netns, route));
 }
 
 Result<Body> route_get(Context& context, Args& args) {
-    const auto address = args.need("address", args.address("address"));
+    constexpr std::uint8_t kMaxDscp = 63;
+    const RouteQuery query{
+        .destination = args.need("address", args.address("address")),
+        .from = args.address("from"),
+        .iif = args.text("iif").value_or(""),
+        .dscp = args.integer<std::uint8_t>("dscp", 0, kMaxDscp).value_or(0),
+        .protocol = args.protocol("protocol").value_or(0),
+        .source_port = args.integer<std::uint16_t>("source_port").value_or(0),
+        .destination_port = args.integer<std::uint16_t>("destination_port").value_or(0),
+    };
+    if (query.from && query.from->family() != query.destination.family()) {
+        args.refuse(fmt::format("from {} is of the other family", query.from->to_string()));
+    }
     if (args.error()) {
         return refused(args);
     }
-    const RouteLookup found = context.controller.lookup_route(address);
-    return Body::of({{"address", address.to_string()},
-                     {"type", found.type},
-                     {"prefix", text_or_null(found.prefix)},
-                     {"via", text_or_null(found.via)},
-                     {"dev", text_or_null(found.dev)},
-                     {"source", text_or_null(found.source)},
-                     {"mtu", found.mtu != 0 ? Json(found.mtu) : Json()}});
+    const auto found = context.controller.lookup_route(context.netns, query);
+    if (!found) {
+        return std::unexpected(found.error());
+    }
+    return Body::of({{"address", query.destination.to_string()},
+                     {"type", found->type},
+                     {"prefix", text_or_null(found->prefix)},
+                     {"via", text_or_null(found->via)},
+                     {"dev", text_or_null(found->dev)},
+                     {"source", text_or_null(found->source)},
+                     {"mtu", found->mtu != 0 ? Json(found->mtu) : Json()},
+                     {"nexthop", number_or_null(found->nexthop)},
+                     {"table", found->table != 0 ? Json(found->table) : Json()}});
 }
 
 Result<Body> route_flush(Context& context, Args& /*args*/) {
-    return Body::of({{"removed", context.controller.flush_routes(RouteOwner::kCli)}});
+    return removed(context.controller.flush_routes(context.netns, RouteOwner::kCli));
 }
 
 }  // namespace
 
 std::span<const Command> route_commands() {
-    static const std::vector<std::string_view> kRouteArgs{
-        "prefix", "type", "via", "dev", "metric", "mtu", "on_link", "table", "family"};
-    static const std::array<Command, 6> kCommands{{
-        {"route", "show", {"family", "table"}, route_show},
+    static const std::vector<std::string_view> kRouteArgs{"prefix",
+                                                          "type",
+                                                          "via",
+                                                          "dev",
+                                                          "nexthop",
+                                                          "metric",
+                                                          "mtu",
+                                                          "on_link",
+                                                          "table",
+                                                          "vrf",
+                                                          "family"};
+    static const std::vector<std::string_view> kGetArgs{
+        "address", "from", "iif", "dscp", "protocol", "source_port", "destination_port"};
+    static const std::array<Command, 8> kCommands{{
+        {"route", "show", {"family", "table", "vrf"}, route_show},
         {"route", "add", kRouteArgs, route_add},
         {"route", "replace", kRouteArgs, route_replace},
         {"route", "del", kRouteArgs, route_del},
-        {"route", "get", {"address"}, route_get},
+        {"route", "get", kGetArgs, route_get},
         {"route", "flush", {}, route_flush},
+        {"route", "exceptions", {"family"}, route_exceptions},
+        {"route", "flush_exceptions", {}, route_flush_exceptions},
     }};
     return kCommands;
 }

@@ -48,23 +48,34 @@ Json with_counters(Json json, const stats::NetdevCounters& counters) {
 struct NetdevRow {
     std::string name;
     std::uint16_t id = 0;
+    std::string netns;
     stats::NetdevCounters counters{};
 };
 
-/// All read in one go: what comes in slices later is one moment's picture.
-std::vector<NetdevRow> read_netdevs(const Controller& controller) {
-    std::vector<NetdevRow> rows;
-    for (LinkInfo& link : controller.links()) {
-        rows.push_back({std::move(link.name), link.id.value, controller.netdev_counters(link.id)});
+/// Those of every netns unless the request names one: the books are the whole instance's.
+Result<std::vector<LinkInfo>> read_links(Context& context) {
+    if (!context.netns_given) {
+        return context.controller.links("");
     }
-    return rows;
+    if (!netns_exists(context.controller, context.netns)) {
+        return no_netns(context.netns);
+    }
+    return context.controller.links(context.netns);
 }
 
 Result<Body> stats_show(Context& context, Args& /*args*/) {
-    std::vector<NetdevRow> rows = read_netdevs(context.controller);
+    auto links = read_links(context);
+    if (!links) {
+        return std::unexpected(std::move(links.error()));
+    }
+    // All read in one go: what comes in slices later is one moment's picture.
+    std::vector<NetdevRow> rows;
+    rows.reserve(links->size());
     stats::NetdevCounters total{};
-    for (const NetdevRow& row : rows) {
-        stats::accumulate(total, row.counters);
+    for (LinkInfo& link : *links) {
+        const auto counters = context.controller.netdev_counters(link.id);
+        stats::accumulate(total, counters);
+        rows.push_back({std::move(link.name), link.id.value, std::move(link.netns), counters});
     }
     Json pools = Json::array();
     for (const PoolInfo& pool : context.controller.pools()) {
@@ -74,14 +85,15 @@ Result<Body> stats_show(Context& context, Args& /*args*/) {
                         R"(,"pools":)" + dump(pools) + R"(,"netdevs":[)",
                 .rows = rows_of(std::move(rows),
                                 [](const NetdevRow& row) {
-                                    return with_counters({{"name", row.name}, {"id", row.id}},
-                                                         row.counters);
+                                    return with_counters(
+                                        {{"name", row.name}, {"id", row.id}, {"netns", row.netns}},
+                                        row.counters);
                                 }),
                 .tail = "]}"};
 }
 
 struct DropRow {
-    std::uint32_t netdev = 0;  // index of a name
+    std::uint32_t netdev = 0;  // index of a link
     std::uint32_t writer = 0;
     std::size_t reason = 0;
     std::uint64_t packets = 0;
@@ -94,10 +106,14 @@ Result<Body> stats_drops(Context& context, Args& args) {
         return refused(args);
     }
     const Controller& controller = context.controller;
+    auto links = read_links(context);
+    if (!links) {
+        return std::unexpected(std::move(links.error()));
+    }
     const std::size_t workers = controller.workers().size();
-    std::vector<std::string> names;
+    std::vector<LinkInfo> shown;
     std::vector<DropRow> rows;
-    for (const LinkInfo& link : controller.links()) {
+    for (LinkInfo& link : *links) {
         if (dev && link.name != *dev) {
             continue;
         }
@@ -106,24 +122,25 @@ Result<Body> stats_drops(Context& context, Args& args) {
             // Reason 0 is "not a drop".
             for (std::size_t reason = 1; reason < kDropReasons; ++reason) {
                 if (all || counters.drops[reason] != 0) {
-                    rows.push_back({static_cast<std::uint32_t>(names.size()),
+                    rows.push_back({static_cast<std::uint32_t>(shown.size()),
                                     static_cast<std::uint32_t>(writer),
                                     reason,
                                     counters.drops[reason]});
                 }
             }
         }
-        names.push_back(link.name);
+        shown.push_back(std::move(link));
     }
-    if (dev && names.empty()) {
+    if (dev && shown.empty()) {
         return fail(ErrorCode::kNotFound, "link {} does not exist", *dev);
     }
-    return array_of(std::move(rows), [names = std::move(names), workers](const DropRow& row) {
-        return Json{{"netdev", names[row.netdev]},
+    return array_of(std::move(rows), [shown = std::move(shown), workers](const DropRow& row) {
+        return Json{{"netdev", shown[row.netdev].name},
                     {"worker", row.writer < workers ? std::to_string(row.writer) : "control"},
                     {"reason", kDropInfo[row.reason].name},
                     {"source", kDropInfo[row.reason].source},
-                    {"packets", row.packets}};
+                    {"packets", row.packets},
+                    {"netns", shown[row.netdev].netns}};
     });
 }
 

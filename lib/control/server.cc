@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -24,6 +25,7 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -31,6 +33,8 @@
 
 namespace sluice::control {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kReadBytes = 64UZ * 1024;
 constexpr mode_t kSocketMode = 0660;
@@ -88,14 +92,16 @@ public:
         if ((events & (EPOLLIN | EPOLLHUP)) != 0) {
             receive();
         }
-        if ((events & EPOLLERR) != 0) {
+        // Who has gone cannot be answered; one that waits would say so in every round.
+        if ((events & EPOLLERR) != 0 || ((events & EPOLLHUP) != 0 && ready_)) {
             failed_ = true;
         }
     }
 
     /// A slice of an answer, or one line: true when there was something to do.
+    /// Not so while its answer is not ready.
     bool step(Handler& handler, Refusal& refusal) {
-        if (failed_ || unread() >= limits_.unread_bytes) {
+        if (failed_ || unread() >= limits_.unread_bytes || (ready_ && !is_ready())) {
             return false;
         }
         if (more_) {
@@ -117,6 +123,9 @@ public:
         return true;
     }
 
+    /// Since when the answer is waited for, if it is not ready.
+    const std::optional<Clock::time_point>& waits_since() const noexcept { return waits_since_; }
+
     /// Sends what there is and says what to wait for.
     void flush() {
         send();
@@ -124,7 +133,7 @@ public:
             return;
         }
         const bool reads = !at_end_ && in_.size() - parsed_ <= limits_.line_bytes &&
-                           unread() < limits_.unread_bytes && !more_;
+                           unread() < limits_.unread_bytes && !more_ && !ready_;
         const std::uint32_t wanted = (reads ? EPOLLIN : 0U) | (unread() > 0 ? EPOLLOUT : 0U);
         if (wanted != waits_for_) {
             epoll_event event{.events = wanted, .data = {.ptr = this}};
@@ -136,12 +145,12 @@ public:
     /// True when step() would find work without any further event.
     bool has_work() const noexcept {
         const std::size_t rest = in_.size() - parsed_;
-        return !failed_ && unread() < limits_.unread_bytes &&
+        return !failed_ && !ready_ && unread() < limits_.unread_bytes &&
                (more_ || rest > limits_.line_bytes || (at_end_ && rest > 0) ||
                 in_.find('\n', parsed_ + searched_) != std::string::npos);
     }
     bool is_over() const noexcept {
-        return failed_ || (at_end_ && !more_ && parsed_ == in_.size() && unread() == 0);
+        return failed_ || (at_end_ && !more_ && !ready_ && parsed_ == in_.size() && unread() == 0);
     }
     /// Answers `text` and hears nothing more from the client.
     void refuse(const std::string& text) {
@@ -195,11 +204,32 @@ private:
         }
         Reply reply = handler(line, after_failure_);
         after_failure_ = reply.failed;
-        out_ += reply.text;
-        more_ = std::move(reply.more);
+        if (reply.ready && !reply.ready()) {
+            ready_ = std::move(reply.ready);
+            waits_since_ = Clock::now();
+            kept_ = std::move(reply.text);
+            more_ = std::move(reply.more);
+            return;
+        }
+        begin(reply.text, std::move(reply.more));
+    }
+
+    void begin(std::string_view text, std::move_only_function<bool(std::string&)> more) {
+        out_ += text;
+        more_ = std::move(more);
         if (!more_) {
             out_ += '\n';
         }
+    }
+
+    bool is_ready() {
+        if (!ready_()) {
+            return false;
+        }
+        ready_ = nullptr;
+        waits_since_.reset();
+        begin(std::exchange(kept_, {}), std::move(more_));
+        return true;
     }
 
     void refuse_line(Refusal& refusal) {
@@ -232,6 +262,9 @@ private:
     std::string out_;
     std::size_t sent_ = 0;
     std::move_only_function<bool(std::string&)> more_;
+    std::move_only_function<bool()> ready_;  // of the answer in kept_ and more_
+    std::string kept_;
+    std::optional<Clock::time_point> waits_since_;
     std::uint32_t waits_for_ = 0;
     bool after_failure_ = false;
     bool skipping_ = false;
@@ -293,11 +326,14 @@ Result<void> Server::open() {
     }
     epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
     wake_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    timer_ = Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
     epoll_event listener{.events = EPOLLIN, .data = {.ptr = &listener_}};
     epoll_event wake{.events = EPOLLIN, .data = {.ptr = &wake_}};
-    if (!epoll_.valid() || !wake_.valid() ||
+    epoll_event timer{.events = EPOLLIN, .data = {.ptr = &timer_}};
+    if (!epoll_.valid() || !wake_.valid() || !timer_.valid() ||
         ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener_.get(), &listener) != 0 ||
-        ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &wake) != 0) {
+        ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &wake) != 0 ||
+        ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, timer_.get(), &timer) != 0) {
         return system_error("watch", path_);
     }
     return {};
@@ -369,6 +405,10 @@ void Server::run_once() noexcept {
             const epoll_event& event = events[static_cast<std::size_t>(i)];
             if (event.data.ptr == &listener_) {
                 accepts = true;
+            } else if (event.data.ptr == &timer_) {
+                std::uint64_t ticks = 0;
+                [[maybe_unused]] const ssize_t count =
+                    ::read(timer_.get(), &ticks, sizeof(ticks));  // not readable until the next
             } else if (event.data.ptr != &wake_) {
                 static_cast<Connection*>(event.data.ptr)->on_event(event.events);
             }
@@ -382,30 +422,53 @@ void Server::run_once() noexcept {
         // Out of memory with big requests under way: their clients are what can be given up.
         connections_.clear();
         set_pending(false);
+        set_timer(false);
     }
 }
 
 /// One step of each connection in turn until nothing is left or the slice is over.
 void Server::work() {
-    const auto end = std::chrono::steady_clock::now() + limits_.slice;
+    const auto end = Clock::now() + limits_.slice;
     const std::size_t count = connections_.size();
     std::size_t idle = 0;
+    auto now = end;
     while (idle < count) {
         next_ = next_ < count ? next_ : 0;
         idle = connections_[next_]->step(handler_, refusal_) ? 0 : idle + 1;
         ++next_;
-        if (std::chrono::steady_clock::now() >= end) {
+        now = Clock::now();
+        if (now >= end) {
             break;
         }
     }
     for (const auto& connection : connections_) {
         connection->flush();
     }
-    set_pending(std::ranges::any_of(connections_, [](const auto& c) { return c->has_work(); }));
+    bool pending = false;
+    bool waits = false;
+    for (const auto& connection : connections_) {
+        const auto& since = connection->waits_since();
+        const bool eager = since && now - *since < limits_.eager;
+        pending |= eager || connection->has_work();
+        waits |= since && !eager;
+    }
+    set_pending(pending);
+    set_timer(waits && !pending);
 }
 
 void Server::drop_closed() {
     std::erase_if(connections_, [](const auto& c) { return c->is_over(); });
+}
+
+void Server::set_timer(bool armed) noexcept {
+    if (armed == armed_) {
+        return;
+    }
+    constexpr long kMillisecond = 1'000'000;
+    itimerspec every{};
+    every.it_value.tv_nsec = armed ? kMillisecond : 0;
+    every.it_interval = every.it_value;
+    armed_ = ::timerfd_settime(timer_.get(), 0, &every, nullptr) == 0 ? armed : armed_;
 }
 
 void Server::set_pending(bool pending) noexcept {

@@ -35,8 +35,11 @@ private:
 /// argument and returns false once that was the last. The server adds the line's end.
 struct Reply {
     std::string text;
-    std::move_only_function<bool(std::string& out)> more;  // may be empty: `text` is everything
-    bool failed = false;                                   // the client is told of an error
+    std::move_only_function<bool(std::string& out)> more{};  // may be empty: `text` is everything
+    bool failed = false;                                     // the client is told of an error
+    /// May be empty. Else nothing of the answer is sent, and no later line of this client looked
+    /// at, before this says true; it is asked again and again, at least every millisecond.
+    std::move_only_function<bool()> ready{};
 };
 
 /// Serves lines over a UNIX socket (see protocol.md, Transport), never blocking: it lives inside
@@ -48,6 +51,9 @@ public:
         std::size_t unread_bytes = 256UZ * 1024;  // answers a client may leave unread
         std::size_t connections = 64;
         std::chrono::microseconds slice{1000};  // work in one run_once()
+        /// How long an answer that is not ready is asked for in each round of the loop; a grace
+        /// period under traffic ends in a fraction of this. Then every millisecond.
+        std::chrono::microseconds eager{2000};
     };
     /// `after_failure`: the line before it on this connection failed.
     using Handler = std::move_only_function<Reply(std::string_view line, bool after_failure)>;
@@ -85,6 +91,7 @@ private:
     void work();
     void drop_closed();
     void set_pending(bool pending) noexcept;
+    void set_timer(bool armed) noexcept;
 
     std::string path_;
     Handler handler_;
@@ -92,8 +99,10 @@ private:
     Limits limits_;
     Fd listener_;
     Fd epoll_;
-    Fd wake_;  // eventfd: readable while work is left that no socket event announces
+    Fd wake_;   // eventfd: readable while work is left that no socket event announces
+    Fd timer_;  // ticks while somebody waits for what is not ready, beyond Limits::eager
     bool pending_ = false;
+    bool armed_ = false;
     std::uint64_t device_ = 0;  // of the socket file, to remove no other's
     std::uint64_t inode_ = 0;
     std::vector<std::unique_ptr<Connection>> connections_;
