@@ -27,10 +27,6 @@ using fib::NetdevView;
 
 /// Tables that send to each other end here.
 constexpr unsigned kMaxTableSteps = 4;
-/// Of the misses of a burst so many are remembered: a flood of destinations that come once
-/// displaces little and costs little.
-constexpr std::size_t kLeastInserts = 4;
-constexpr std::size_t kInsertsPerPackets = 8;
 constexpr std::uint32_t kSourceFine = 1;  // what the cache of sources holds
 
 struct Ipv4 {
@@ -290,6 +286,7 @@ private:
         stats::bump(counted.misses, probed.misses);
         stats::bump(counted.stale, probed.stale);
         b_.misses += probed.misses;
+        c_.caches.inserts[F::kFamily].grant(probed.stale);
         look_up_misses(probed.misses);
     }
 
@@ -334,22 +331,24 @@ private:
         }
     }
 
-    /// A source is looked up as the destination of an answer: under the same DSCP, with the
-    /// packet's destination as the source that rules see, and without a transport header.
+    /// A source is looked up as the destination of an answer: under the same DSCP, by the rules
+    /// that ask for no source and no transport header, so that whether it is valid here depends on
+    /// nothing else of the packet.
     void validate_sources(bool asks) noexcept {
-        static constexpr std::array<fib::Transport, kBatchRoom> kNoTransport{};
-        std::array<std::uint32_t, kBatchRoom> classes{};
+        std::uint32_t rule_class = 0;
+        if (policy_ != nullptr) {
+            constexpr Addr kNoSource{};
+            constexpr fib::Transport kNoTransport{};
+            policy_->classify(&kNoSource, &kNoTransport, &rule_class, 1);
+        }
         for (std::size_t i = 0; i < count_; ++i) {
             b_.sources[i] = F::source(packet(i));
-        }
-        if (policy_ != nullptr) {
-            policy_->classify(destinations(), kNoTransport.data(), classes.data(), count_);
         }
         std::size_t unknown = count_;
         if (asks) {
             for (std::size_t i = 0; i < count_; ++i) {
                 b_.source_tails[i] =
-                    fib::CacheTail::make(b_.dscps[first_ + i], in_.id.value, classes[i]);
+                    fib::CacheTail::make(b_.dscps[first_ + i], in_.id.value, rule_class);
             }
             const auto probed = F::sources(c_).probe(F::generations(in_),
                                                      {b_.sources.data(), count_},
@@ -360,34 +359,35 @@ private:
             stats::bump(counters<F>(c_).source_hits, probed.hits);
             stats::bump(counters<F>(c_).source_misses, probed.misses);
             unknown = probed.misses;
+            if (unknown != 0) {
+                c_.caches.source_inserts[F::kFamily].grant(probed.stale);
+            }
         } else {
             for (std::size_t i = 0; i < count_; ++i) {
                 b_.positions[i] = static_cast<std::uint16_t>(i);
             }
         }
         if (unknown != 0) {
-            judge_sources(unknown, classes.data(), asks);
+            judge_sources(unknown, rule_class, asks);
         }
     }
 
-    void judge_sources(std::size_t unknown, const std::uint32_t* classes, bool asks) noexcept {
-        std::array<std::uint8_t, kBatchRoom> dscps;      // filled as far as used
-        std::array<std::uint32_t, kBatchRoom> reversed;  // the same
+    void judge_sources(std::size_t unknown, std::uint32_t rule_class, bool asks) noexcept {
+        std::array<std::uint8_t, kBatchRoom> dscps;     // filled as far as used
+        std::array<std::uint32_t, kBatchRoom> classes;  // the same
         for (std::size_t k = 0; k < unknown; ++k) {
             const std::size_t i = b_.positions[k];
             b_.missed[k] = b_.sources[i];
             dscps[k] = b_.dscps[first_ + i];
-            reversed[k] = classes[i];
+            classes[k] = rule_class;
         }
-        look_up(b_.missed.data(), dscps.data(), reversed.data(), b_.values.data(), unknown);
-        std::size_t budget = asks ? std::max(kLeastInserts, count_ / kInsertsPerPackets) : 0;
+        look_up(b_.missed.data(), dscps.data(), classes.data(), b_.values.data(), unknown);
         for (std::size_t k = 0; k < unknown; ++k) {
             const std::size_t i = b_.positions[k];
             const std::uint32_t value = follow_tables<F>(c_, b_.values[k], b_.missed[k]);
             if (!leads_back(c_, in_, value) && !F::beyond_routes(b_.missed[k])) {
                 dsts()[i] = fib::kSourceInvalidDst;
-            } else if (budget != 0) {
-                --budget;
+            } else if (asks && c_.caches.source_inserts[F::kFamily].take()) {
                 F::sources(c_).insert(
                     b_.missed[k], b_.source_tails[i], kSourceFine, b_.source_stamps[i]);
             }
@@ -422,12 +422,14 @@ void decide(Context& c, Batch<typename F::Addr>& batch, bool use_cache) noexcept
 
 template <class F>
 void remember(Context& c, Batch<typename F::Addr>& batch) noexcept {
-    std::size_t budget = std::max(kLeastInserts, batch.count / kInsertsPerPackets);
     std::size_t inserted = 0;
-    for (std::size_t k = 0; k < batch.pending_count && inserted < budget; ++k) {
+    for (std::size_t k = 0; k < batch.pending_count; ++k) {
         const PendingInsert& pending = batch.pending[k];
         if (batch.dsts[pending.packet] == fib::kNoRoute) {
             continue;
+        }
+        if (!c.caches.inserts[F::kFamily].take()) {
+            break;
         }
         F::destinations(c).insert(batch.destinations[pending.packet],
                                   batch.tails[pending.packet],

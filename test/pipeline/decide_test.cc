@@ -204,14 +204,36 @@ TEST_F(Decide, connected_hosts_are_cached_by_their_own_dst) {
     EXPECT_EQ(cache4().hits, cached() ? 1U : 0U);
 }
 
-TEST_F(Decide, C_51_inserts_are_bounded_per_burst) {
-    std::vector<Bytes> burst;
-    for (unsigned i = 0; i < 32; ++i) {
-        burst.push_back(to4(fmt::format("192.0.2.{}", i).c_str()));
+// A cold cache fills at once; after that a flood gets one insert a burst.
+TEST_F(Decide, C_50_C_51_a_flood_inserts_little) {
+    unsigned next = 0;
+    const auto flood = [&] {
+        std::vector<Bytes> burst;
+        for (unsigned i = 0; i < 32; ++i, ++next) {
+            burst.push_back(to4(fmt::format("8.{}.{}.1", next / 256, next % 256).c_str()));
+        }
+        receive(kP0, burst);
+        take_sent();
+    };
+    add_route("8.0.0.0/8", {.via = "10.0.1.2", .dev = kP1});
+    while (next < 1024) {
+        flood();
     }
-    receive(kP0, burst);
-    take_sent();
-    EXPECT_EQ(cache4().inserts, cached() ? 4U : 0U);
+    EXPECT_GE(cache4().inserts, cached() ? 512U : 0U);
+    EXPECT_LE(cache4().inserts, 512U + 1024 / 32);
+    const std::uint64_t before = cache4().inserts;
+    flood();
+    EXPECT_EQ(cache4().inserts - before, cached() ? 1U : 0U);
+    // A generation later every flow that is still there is put back in one burst.
+    next = 1024 - 32;
+    flood();
+    const std::uint64_t resident = cache4().hits;
+    bump();
+    next = 1024 - 32;
+    const std::uint64_t inserts = cache4().inserts;
+    flood();
+    EXPECT_EQ(cache4().inserts - inserts, cache4().stale + (cached() ? 1 : 0));
+    EXPECT_NEAR(static_cast<double>(cache4().stale), static_cast<double>(resident), 1);
 }
 
 // --- validity -----------------------------------------------------------------------------------
