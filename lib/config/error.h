@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
 namespace sluice::config {
+
+/// More of one file are left out.
+inline constexpr std::size_t kMaxErrors = 1000;
 
 struct ConfigError {
     std::string file;

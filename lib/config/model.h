@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -39,6 +40,7 @@ inline constexpr std::uint16_t kDefaultMtu = 1500;
 inline constexpr std::uint32_t kMainTable = 254;
 inline constexpr std::uint32_t kLocalTable = 255;  // kept for the addresses of this router
 inline constexpr std::uint16_t kMaxBurst = 256;
+inline constexpr std::size_t kMaxRules = 256;                 // of a family and netns
 inline constexpr std::string_view kDefaultNetns = "default";  // the file's top level
 
 struct Dpdk {

@@ -32,16 +32,6 @@ const T* find(const Netns* netns,
 
 }  // namespace
 
-Masters masters_of(const Netns& netns) {
-    Masters masters;
-    for (const auto& [name, vrf] : netns.vrfs) {
-        for (const auto& member : vrf.interfaces) {
-            masters.emplace(member, name);
-        }
-    }
-    return masters;
-}
-
 Lifetimes::Lifetimes(const Config& running, const Config& wanted) {
     find_ports(running, wanted);
     find_others(running, wanted);

@@ -25,10 +25,6 @@ struct PortMove {
     std::string_view to;
 };
 
-/// The vrf of each netdev that is in one.
-using Masters = std::map<std::string_view, std::string_view>;
-[[nodiscard]] Masters masters_of(const Netns& netns);
-
 /// Refers to both configurations.
 class Lifetimes {
 public:

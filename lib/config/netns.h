@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,18 @@ inline const Netns* find_netns(const Config& config, std::string_view name) {
 inline const Port* find_port(const Netns& netns, const std::string& name) {
     const auto it = netns.ports.find(name);
     return it == netns.ports.end() ? nullptr : &it->second;
+}
+
+/// The vrf of each netdev that is in one.
+using Masters = std::map<std::string_view, std::string_view>;
+[[nodiscard]] inline Masters masters_of(const Netns& netns) {
+    Masters masters;
+    for (const auto& [name, vrf] : netns.vrfs) {
+        for (const auto& member : vrf.interfaces) {
+            masters.emplace(member, name);
+        }
+    }
+    return masters;
 }
 
 /// The netns of a vlan's port; `own` is the vlan's.

@@ -7,14 +7,6 @@
 namespace sluice::config {
 namespace {
 
-bool is_group(const NextHop& hop) {
-    return !hop.group.empty();
-}
-
-bool has_ipv4_gateway(const NextHop& hop) {
-    return hop.via && hop.via->is_v4();
-}
-
 /// What a replacement in place can do (checks 33, 40 and 57).
 bool replaceable(const NextHop& from, const NextHop& to) {
     const auto buckets = [](const NextHop& hop) {
@@ -40,7 +32,7 @@ public:
     }
 
     NextHopDiff run() {
-        find_ipv4_only();
+        diff_.ipv4_only = ipv4_gateways(to_);
         shrink_groups();
         for (const bool groups : {true, false}) {
             remove(groups);
@@ -55,19 +47,6 @@ private:
     static const NextHop* find(const NextHops& hops, std::uint32_t id) {
         const auto it = hops.find(id);
         return it == hops.end() ? nullptr : &it->second;
-    }
-
-    void find_ipv4_only() {
-        for (const auto& [id, hop] : to_) {
-            const bool by_member =
-                std::any_of(hop.group.begin(), hop.group.end(), [&](const auto& member) {
-                    const NextHop* found = find(to_, member.first);
-                    return found != nullptr && has_ipv4_gateway(*found);
-                });
-            if (by_member || has_ipv4_gateway(hop)) {
-                diff_.ipv4_only.insert(id);
-            }
-        }
     }
 
     /// It is removed, or turns into what its group may refuse (checks 35 and 43).

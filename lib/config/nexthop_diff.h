@@ -9,10 +9,9 @@
 #include <vector>
 
 #include "config/diff.h"
+#include "config/nexthops.h"
 
 namespace sluice::config {
-
-using NextHops = std::map<std::uint32_t, NextHop>;
 
 struct NextHopDiff {
     std::vector<Action> early;  // with the removals: what cannot stay until the routes have changed
@@ -22,7 +21,7 @@ struct NextHopDiff {
     /// A route over one of these goes with it, though it may come back.
     std::set<std::uint32_t> uprooted;
     /// Those that will have IPv4 gateways, by which no IPv6 route can go (nor stay meanwhile).
-    std::set<std::uint32_t> ipv4_only;
+    std::map<std::uint32_t, net::IpAddr> ipv4_only;
 };
 
 /// `goes` tells of a netdev that it is removed or moves.

@@ -22,7 +22,6 @@
 
 namespace sluice::config {
 
-inline constexpr std::size_t kMaxErrors = 1000;
 inline constexpr std::size_t kMaxNameBytes = 31;
 
 /// A word and what it stands for.

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string_view>
 
 namespace sluice::config {
 
+/// Among more words, guessing takes too long for a file with as many mistakes.
+inline constexpr std::size_t kMaxGuessed = 256;
 /// The word of `known` that `word` may be a slip of the pen for; empty when none is close.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
 

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "config/config.h"
+#include "config/netns.h"
 #include "config/spelling.h"
 
 namespace sluice::config {
@@ -17,14 +18,6 @@ std::string device_identity(std::string_view device) {
     const auto id = device.substr(0, device.find(','));
     const bool short_pci = id.size() == 7 && id[2] == ':' && id[5] == '.';
     return (short_pci ? "0000:" : "") + std::string{id};
-}
-
-template <class Fn>
-void for_each_netns(const Config& config, Fn&& fn) {
-    fn(config.default_netns);
-    for (const auto& [name, netns] : config.netns) {
-        fn(netns);
-    }
 }
 
 constexpr std::array<std::string_view, 2> kReservedNames{"lo", "blackhole"};
@@ -55,44 +48,70 @@ void check_names(const Netns& netns, Findings& findings) {
     }
 }
 
-void check_vlans(const Netns& netns, Findings& findings) {
-    std::vector<std::string_view> ports;
-    for (const auto& [name, port] : netns.ports) {
-        ports.push_back(name);
+/// The port of a vlan; null, and a finding, when there is none.
+const Port* port_of(const std::string& name,
+                    const Vlan& vlan,
+                    std::string_view own,
+                    const Config& config,
+                    Findings& findings) {
+    const Netns* netns = find_netns(config, netns_of_port(vlan, own));
+    if (netns == nullptr) {
+        findings.add(vlan.at,
+                     "{}: link-netns '{}' is no netns here: write default, or one under netns",
+                     name,
+                     vlan.link_netns);
+        return nullptr;
     }
-    std::map<std::pair<std::string_view, std::uint16_t>, Position> ids;
-    for (const auto& [name, vlan] : netns.vlans) {
-        const auto port = netns.ports.find(vlan.link);
-        if (port == netns.ports.end()) {
-            const auto close = nearest(vlan.link, ports);
-            findings.add(vlan.at,
-                         "{}: link '{}' is no port here{}",
-                         name,
-                         vlan.link,
-                         close.empty() ? ": add it, or name another"
-                                       : fmt::format(": did you mean '{}'?", close));
-            continue;
+    const Port* port = find_port(*netns, vlan.link);
+    if (port == nullptr) {
+        std::vector<std::string_view> ports;
+        for (const auto& [other, value] : netns->ports) {
+            if (ports.size() < kMaxGuessed) {
+                ports.push_back(other);
+            }
         }
-        const auto [first, is_new] = ids.try_emplace({vlan.link, vlan.id}, vlan.at);
-        if (!is_new) {
-            findings.add(vlan.at,
-                         "{}: {} has vlan {} already, at line {} column {}: choose another id",
-                         name,
-                         vlan.link,
-                         vlan.id,
-                         first->second.line,
-                         first->second.column);
-        }
-        const auto limit = port->second.settings.mtu;
-        if (vlan.settings.mtu > limit) {
-            findings.add(vlan.at,
-                         "{}: mtu {} is more than its port {} has: at most {}",
-                         name,
-                         vlan.settings.mtu,
-                         vlan.link,
-                         limit);
-        }
+        const auto close = nearest(vlan.link, ports);
+        findings.add(vlan.at,
+                     "{}: link '{}' is no port {}{}",
+                     name,
+                     vlan.link,
+                     vlan.link_netns.empty() ? "here" : "of " + vlan.link_netns,
+                     close.empty() ? ": add it, or name another"
+                                   : fmt::format(": did you mean '{}'?", close));
     }
+    return port;
+}
+
+/// Over all netns, as a vlan's port may be in another.
+void check_vlans(const Config& config, Findings& findings) {
+    std::map<std::pair<const Port*, std::uint16_t>, Position> ids;
+    for_each_netns(config, [&](std::string_view own, const Netns& netns) {
+        for (const auto& [name, vlan] : netns.vlans) {
+            const Port* port = port_of(name, vlan, own, config, findings);
+            if (port == nullptr) {
+                continue;
+            }
+            const auto [first, is_new] = ids.try_emplace({port, vlan.id}, vlan.at);
+            if (!is_new) {
+                findings.add(vlan.at,
+                             "{}: {} has vlan {} already, at line {} column {}: choose another id",
+                             name,
+                             vlan.link,
+                             vlan.id,
+                             first->second.line,
+                             first->second.column);
+            }
+            const auto limit = port->settings.mtu;
+            if (vlan.settings.mtu > limit) {
+                findings.add(vlan.at,
+                             "{}: mtu {} is more than its port {} has: at most {}",
+                             name,
+                             vlan.settings.mtu,
+                             vlan.link,
+                             limit);
+            }
+        }
+    });
 }
 
 void check_addresses(const Netns& netns, Findings& findings) {
@@ -100,12 +119,16 @@ void check_addresses(const Netns& netns, Findings& findings) {
         std::string_view netdev;
         Position at;
     };
-    std::map<net::IpAddr, Place> taken;
+    const Masters masters = masters_of(netns);
+    // In another vrf, an address is another host's (check 73).
+    std::map<std::pair<std::string_view, net::IpAddr>, Place> taken;
     const auto check = [&](std::string_view name,
                            Position at,
                            const NetdevSettings& settings,
                            const std::vector<Address>& addresses) {
         bool has_v6 = false;
+        const auto master = masters.find(name);
+        const auto vrf = master == masters.end() ? std::string_view{} : master->second;
         for (const Address& address : addresses) {
             has_v6 = has_v6 || address.value.address.is_v6();
             if (address.value.address.is_v4() && address.value.address.v4().is_loopback() &&
@@ -117,7 +140,7 @@ void check_addresses(const Netns& netns, Findings& findings) {
                              name);
             }
             const auto [first, is_new] =
-                taken.try_emplace(address.value.address, Place{name, address.at});
+                taken.try_emplace({vrf, address.value.address}, Place{name, address.at});
             if (!is_new) {
                 findings.add(address.at,
                              "{} is on {} already, at line {} column {}: one place for an address",
@@ -148,7 +171,7 @@ void check_devices(const Config& config, Findings& findings) {
     std::map<std::string, Position> devices;
     std::map<net::MacAddr, Position> macs;
     const auto workers = std::max<std::size_t>(config.dpdk.lcores.size(), 2) - 1;
-    for_each_netns(config, [&](const Netns& netns) {
+    for_each_netns(config, [&](std::string_view /*name*/, const Netns& netns) {
         for (const auto& [name, port] : netns.ports) {
             const auto id = device_identity(port.device);
             const auto [first, is_new] = devices.try_emplace(id, port.at);
@@ -200,9 +223,9 @@ void sort_errors(std::vector<ConfigError>& errors) {
 
 void check_netdevs(const Config& config, Findings& findings) {
     check_devices(config, findings);
-    for_each_netns(config, [&](const Netns& netns) {
+    check_vlans(config, findings);
+    for_each_netns(config, [&](std::string_view /*name*/, const Netns& netns) {
         check_names(netns, findings);
-        check_vlans(netns, findings);
         check_addresses(netns, findings);
     });
 }
@@ -211,7 +234,7 @@ void check_limits(const Config& config, Findings& findings) {
     std::size_t v4 = 0;
     std::size_t v6 = 0;
     std::size_t neighbors = 0;
-    for_each_netns(config, [&](const Netns& netns) {
+    for_each_netns(config, [&](std::string_view /*name*/, const Netns& netns) {
         for (const Route& route : netns.routes) {
             ++(route.to.is_v4() ? v4 : v6);
         }
@@ -242,7 +265,7 @@ std::vector<ConfigError> validate(const Config& config) {
     Findings findings{config};
     check_netdevs(config, findings);
     check_limits(config, findings);
-    for_each_netns(config, [&](const Netns& netns) {
+    for_each_netns(config, [&](std::string_view /*name*/, const Netns& netns) {
         check_routes(netns, findings);
         check_references(netns, findings);
     });

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -13,6 +11,7 @@
 
 #include "config/error.h"
 #include "config/model.h"
+#include "config/netdev_index.h"
 
 namespace sluice::config {
 
@@ -23,9 +22,13 @@ public:
 
     template <class... Args>
     void add(Position at, fmt::format_string<Args...> format, Args&&... args) {
-        errors_.push_back(
-            {file_, at.line, at.column, fmt::format(format, std::forward<Args>(args)...)});
+        if (!full()) {
+            errors_.push_back(
+                {file_, at.line, at.column, fmt::format(format, std::forward<Args>(args)...)});
+        }
     }
+    /// Another would not be told.
+    bool full() const { return errors_.size() > kMaxErrors; }
     std::vector<ConfigError> take();  // sorted
 
 private:
@@ -35,32 +38,21 @@ private:
 
 void sort_errors(std::vector<ConfigError>& errors);
 
-/// What routes and neighbors ask about the netdevs of their netns.
-struct NetdevFacts {
-    std::vector<net::InterfaceAddr> addresses;
-    std::uint16_t mtu = 0;
+/// Why nobody can be at `address` on the netdev with these `facts`; empty when somebody can.
+std::string_view never_a_host(const net::IpAddr& address, const NetdevFacts& facts);
+
+/// A way that a route or a next hop goes by itself.
+struct Way {
+    Position at;
+    std::string prefix;  // of what is said about it: "7: " of next hop 7
+    std::optional<net::IpAddr> via;
+    const std::string& dev;  // empty: none was found
+    bool on_link = false;
+    Domain domain = kDefaultDomain;  // that `via` was looked for in
 };
+void check_way(const Way& way, const NetdevIndex& index, Findings& findings);
 
-class NetdevIndex {
-public:
-    explicit NetdevIndex(const Netns& netns);
-    const NetdevFacts* find(const std::string& name) const;
-    bool owns(const net::IpAddr& address) const { return own_.contains(address); }
-    /// The netdev with the longest subnet that has `address`, the first by name of equals; empty
-    /// when none has.
-    std::string_view on_link(const net::IpAddr& address) const;
-    std::vector<std::string_view> names() const;
-
-private:
-    std::unordered_map<std::string, NetdevFacts> netdevs_;
-    std::vector<std::pair<net::IpPrefix, std::string>> subnets_;  // longest first
-    std::unordered_set<net::IpAddr> own_;
-};
-
-/// "'p9' is no port or vlan here", with a guess at what was meant.
-std::string no_netdev(std::string_view name, const NetdevIndex& index);
-
-/// Fills in the dev of unicast routes that have only a gateway.
+/// Fills in the dev of unicast routes and of next hops that have only a gateway.
 void resolve_gateways(Config& config);
 
 // The parts of validate(). The others take for granted that the first finds nothing wrong.
@@ -68,6 +60,7 @@ std::vector<ConfigError> validate_netdevs(const Config& config);
 void check_netdevs(const Config& config, Findings& findings);
 void check_routes(const Netns& netns, Findings& findings);
 void check_references(const Netns& netns, Findings& findings);
+void check_rules(const Netns& netns, const NetdevIndex& index, Findings& findings);
 void check_limits(const Config& config, Findings& findings);
 
 }  // namespace sluice::config

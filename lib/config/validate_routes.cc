@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
-#include <fmt/ranges.h>
-
-#include "config/spelling.h"
+#include "config/nexthops.h"
 #include "config/validate.h"
 
 namespace sluice::config {
@@ -30,77 +30,61 @@ bool is_link_local(const net::IpAddr& address) {
     return address.is_v6() && address.v6().is_link_local();
 }
 
-/// Why nobody can be at `address`, given what `facts` says of the link; empty when somebody can.
-std::string_view never_a_host(const net::IpAddr& address, const NetdevFacts& facts) {
-    for (const auto& own : facts.addresses) {
-        if (!own.network().contains(address) || !own.address.is_v4()) {
-            continue;
-        }
-        if (own.broadcast() == address.v4()) {
-            return "the broadcast address";
-        }
-        if (own.length < 31 && own.network().v4().address == address.v4()) {
-            return "the network's own address";
-        }
+void check_nexthop_route(const Route& route,
+                         const Netns& netns,
+                         const std::map<std::uint32_t, net::IpAddr>& ipv4_only,
+                         Findings& findings) {
+    if (!netns.nexthops.contains(*route.nexthop)) {
+        findings.add(route.at, "there is no next hop {}: add it under nexthops", *route.nexthop);
+        return;
     }
-    return {};
+    const auto gateway = ipv4_only.find(*route.nexthop);
+    if (!route.to.is_v4() && gateway != ipv4_only.end()) {
+        findings.add(route.at,
+                     "an IPv6 route over next hop {}, which has the IPv4 gateway {}: name one with "
+                     "IPv6 gateways",
+                     *route.nexthop,
+                     gateway->second.to_string());
+    }
 }
 
-void check_gateway(const Route& route,
-                   const NetdevIndex& index,
-                   const NetdevFacts& facts,
-                   Findings& findings) {
-    const auto& via = *route.via;
-    const auto reaches = [&](const net::InterfaceAddr& a) { return a.network().contains(via); };
-    if (!route.on_link && !is_link_local(via) &&
-        std::none_of(facts.addresses.begin(), facts.addresses.end(), reaches)) {
-        std::vector<std::string> subnets;
-        for (const auto& address : facts.addresses) {
-            subnets.push_back(address.network().to_string());
-        }
-        findings.add(
-            route.at,
-            "the gateway {} is in no subnet of {} ({}): correct it, or add on-link: true",
-            via.to_string(),
-            route.dev,
-            subnets.empty() ? "it has no address" : fmt::format("{}", fmt::join(subnets, ", ")));
-    } else if (const auto wrong = never_a_host(via, facts); !wrong.empty()) {
+/// The lookup goes on in the vrf's table.
+void check_leak(const Route& route, const Vrf& vrf, Findings& findings) {
+    if (route.type == RouteType::kLocal) {
+        findings.add(route.at, "a local route's dev is a port or vlan: not the vrf {}", route.dev);
+    } else if (route.via || route.mtu != 0) {
         findings.add(route.at,
-                     "the gateway {} is {} on {}: write a host's",
-                     via.to_string(),
-                     wrong,
+                     "{} is a vrf, whose table says the rest of the way: leave via, on-link and "
+                     "mtu out",
                      route.dev);
-    }
-    if (index.owns(via)) {
+    } else if (route.table == vrf.table) {
         findings.add(route.at,
-                     "the gateway {} is an address of this router: write the next router's",
-                     via.to_string());
+                     "table {} is the table of {} itself: the lookup would never end; name another "
+                     "vrf or netdev",
+                     route.table,
+                     route.dev);
     }
 }
 
 void check_route(const Route& route, const NetdevIndex& index, Findings& findings) {
-    if (route.dev.empty()) {
-        if (route.via && index.owns(*route.via)) {
-            findings.add(route.at,
-                         "the gateway {} is an address of this router: write the next router's",
-                         route.via->to_string());
-        } else if (route.via && !route.on_link && !is_link_local(*route.via)) {
-            findings.add(route.at,
-                         "the gateway {} is in no netdev's subnet: add dev and on-link: true, or "
-                         "an address there",
-                         route.via->to_string());
-        }
+    if (const Vrf* vrf = index.find_vrf(route.dev); vrf != nullptr) {
+        check_leak(route, *vrf, findings);
         return;
     }
     const NetdevFacts* facts = index.find(route.dev);
-    if (facts == nullptr) {
-        findings.add(route.at, "dev {}", no_netdev(route.dev, index));
+    if (facts == nullptr && !route.dev.empty()) {
+        findings.add(route.at, "dev {}", index.no_netdev_or_vrf(route.dev));
         return;
     }
-    if (route.via) {
-        check_gateway(route, index, *facts, findings);
-    }
-    if (route.mtu > facts->mtu) {
+    check_way({.at = route.at,
+               .prefix = {},
+               .via = route.via,
+               .dev = route.dev,
+               .on_link = route.on_link,
+               .domain = index.domain_of_table(route.table)},
+              index,
+              findings);
+    if (facts != nullptr && route.mtu > facts->mtu) {
         findings.add(route.at,
                      "the route's mtu {} is more than {} has: at most {}",
                      route.mtu,
@@ -110,7 +94,8 @@ void check_route(const Route& route, const NetdevIndex& index, Findings& finding
 }
 
 std::string key_text(const Route& route) {
-    return fmt::format("{} with metric {}", route.to.to_string(), route.metric);
+    const auto table = route.table == kMainTable ? "" : fmt::format(" in table {}", route.table);
+    return fmt::format("{} with metric {}{}", route.to.to_string(), route.metric, table);
 }
 
 void check_neighbors(const Netns& netns, const NetdevIndex& index, Findings& findings) {
@@ -118,11 +103,11 @@ void check_neighbors(const Netns& netns, const NetdevIndex& index, Findings& fin
     for (const Neighbor& neighbor : netns.neighbors) {
         const NetdevFacts* facts = index.find(neighbor.dev);
         if (facts == nullptr) {
-            findings.add(neighbor.at, "dev {}", no_netdev(neighbor.dev, index));
+            findings.add(neighbor.at, "dev {}", index.no_netdev(neighbor.dev));
             continue;
         }
         const auto text = neighbor.to.to_string();
-        if (index.owns(neighbor.to)) {
+        if (index.owns(facts->domain, neighbor.to)) {
             findings.add(neighbor.at, "{} is an address of this router: write a neighbor's", text);
         } else if (const auto wrong = never_a_host(neighbor.to, *facts); !wrong.empty()) {
             findings.add(neighbor.at, "{} is {} on {}: write a host's", text, wrong, neighbor.dev);
@@ -142,73 +127,29 @@ void check_neighbors(const Netns& netns, const NetdevIndex& index, Findings& fin
 
 }  // namespace
 
-NetdevIndex::NetdevIndex(const Netns& netns) {
-    const auto add = [&](const std::string& name,
-                         const NetdevSettings& settings,
-                         const std::vector<Address>& addresses) {
-        NetdevFacts facts{.addresses = {}, .mtu = settings.mtu};
-        for (const Address& address : addresses) {
-            facts.addresses.push_back(address.value);
-            subnets_.emplace_back(address.value.network(), name);
-            own_.insert(address.value.address);
-        }
-        netdevs_.emplace(name, std::move(facts));
-    };
-    for (const auto& [name, port] : netns.ports) {
-        add(name, port.settings, port.addresses);
-    }
-    for (const auto& [name, vlan] : netns.vlans) {
-        add(name, vlan.settings, vlan.addresses);
-    }
-    std::sort(subnets_.begin(), subnets_.end(), [](const auto& a, const auto& b) {
-        return a.first.length() != b.first.length() ? a.first.length() > b.first.length()
-                                                    : a.second < b.second;
-    });
-}
-
-const NetdevFacts* NetdevIndex::find(const std::string& name) const {
-    const auto it = netdevs_.find(name);
-    return it == netdevs_.end() ? nullptr : &it->second;
-}
-
-std::string_view NetdevIndex::on_link(const net::IpAddr& address) const {
-    const auto it = std::find_if(subnets_.begin(), subnets_.end(), [&](const auto& subnet) {
-        return subnet.first.contains(address);
-    });
-    return it == subnets_.end() ? std::string_view{} : std::string_view{it->second};
-}
-
-std::vector<std::string_view> NetdevIndex::names() const {
-    std::vector<std::string_view> names;
-    for (const auto& [name, facts] : netdevs_) {
-        names.push_back(name);
-    }
-    std::sort(names.begin(), names.end());
-    return names;
-}
-
-std::string no_netdev(std::string_view name, const NetdevIndex& index) {
-    const auto names = index.names();
-    if (const auto close = nearest(name, names); !close.empty()) {
-        return fmt::format("'{}' is no port or vlan here: did you mean '{}'?", name, close);
-    }
-    return fmt::format("'{}' is no port or vlan here: there is {}",
-                       name,
-                       names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
-}
-
 void resolve_gateways(Config& config) {
     const auto resolve = [](Netns& netns) {
         const NetdevIndex index{netns};
-        std::unordered_map<net::IpAddr, std::string_view> known;  // many routes, few gateways
+        // Many routes, few gateways.
+        std::unordered_map<net::IpAddr, std::map<Domain, std::string_view>> known;
+        const auto find = [&](const net::IpAddr& via, Domain domain) {
+            if (is_link_local(via) || index.owns(domain, via)) {
+                return std::string_view{};
+            }
+            const auto [entry, is_new] = known[via].try_emplace(domain);
+            if (is_new) {
+                entry->second = index.on_link(domain, via);
+            }
+            return entry->second;
+        };
         for (Route& route : netns.routes) {
-            const bool wanted = route.via && route.dev.empty() && !index.owns(*route.via);
-            if (wanted && !is_link_local(*route.via)) {
-                const auto [entry, is_new] = known.try_emplace(*route.via);
-                if (is_new) {
-                    entry->second = index.on_link(*route.via);
-                }
-                route.dev = entry->second;
+            if (route.via && route.dev.empty()) {
+                route.dev = find(*route.via, index.domain_of_table(route.table));
+            }
+        }
+        for (auto& [id, hop] : netns.nexthops) {
+            if (hop.via && hop.dev.empty()) {
+                hop.dev = find(*hop.via, kDefaultDomain);
             }
         }
     };
@@ -220,10 +161,18 @@ void resolve_gateways(Config& config) {
 
 void check_routes(const Netns& netns, Findings& findings) {
     const NetdevIndex index{netns};
+    const auto ipv4_only = ipv4_gateways(netns.nexthops);
     std::unordered_set<const Route*, RouteKeyHash, RouteKeyEqual> seen;
     seen.reserve(netns.routes.size());
     for (const Route& route : netns.routes) {
-        check_route(route, index, findings);
+        if (findings.full()) {
+            return;
+        }
+        if (route.nexthop) {
+            check_nexthop_route(route, netns, ipv4_only, findings);
+        } else {
+            check_route(route, index, findings);
+        }
         const auto [first, is_new] = seen.insert(&route);
         if (!is_new) {
             findings.add(route.at,
