@@ -44,7 +44,7 @@ Result<NextHop*> NextHops::get(const NextHopKey& key, const Netdev& netdev) {
         hop->value = fib::kTableBit | key.netdev.value;
         return hops_.emplace(key, std::move(hop)).first->second.get();
     }
-    const auto dst = shared_.dsts.allocate();
+    const auto dst = shared_.dsts.allocate(netdev.id);
     if (!dst) {
         return std::unexpected(dst.error());
     }
@@ -64,13 +64,13 @@ void NextHops::drop_if_unused(NextHop& hop) {
         neighbors_.detach({hop.key.netdev, *hop.key.gateway}, hop.value);
     }
     if (hop.has_dst()) {
-        shared_.dsts.release(hop.value);
+        dsts_.release(hop.value, hop.family);
     }
     hops_.erase(hops_.find(hop.key));
 }
 
 Result<fib::DstIndex> NextHops::renew(NextHop& hop, const Netdev& netdev) {
-    const auto dst = shared_.dsts.allocate();
+    const auto dst = shared_.dsts.allocate(netdev.id);
     if (!dst) {
         return std::unexpected(dst.error());
     }

@@ -13,6 +13,7 @@
 
 #include "base/id.h"
 #include "base/result.h"
+#include "control/dsts.h"
 #include "control/neighbors.h"
 #include "control/netdevs.h"
 #include "fib/dst.h"
@@ -36,7 +37,7 @@ struct RouteTarget {
     bool usable = false;  // its routes may be in the table that packets are looked up in
     net::Family family = net::Family::kIpv4;  // of the packets, and so of the routes
     Kind kind = Kind::kNextHop;
-    boost::intrusive::list<RouteHook, boost::intrusive::constant_time_size<false>> routes;
+    boost::intrusive::list<RouteHook> routes;
 };
 
 /// What tells two next hops apart. By netdev first: all of one netdev are neighbors in a map.
@@ -70,7 +71,8 @@ inline const NextHop* as_next_hop(const RouteTarget& target) noexcept {
 /// All next hops. They live as long as routes or objects are on them. Control thread.
 class NextHops {
 public:
-    NextHops(fib::Shared& shared, Neighbors& neighbors) : shared_(shared), neighbors_(neighbors) {}
+    NextHops(fib::Shared& shared, Neighbors& neighbors, Dsts& dsts)
+        : shared_(shared), neighbors_(neighbors), dsts_(dsts) {}
 
     /// Finds or makes it. A new one without a route is to be given to drop_if_unused() sooner or
     /// later. kLimit: no dst left.
@@ -87,7 +89,7 @@ public:
     /// published one; the caller re-points the routes and then releases the old dst, which is
     /// returned.
     Result<fib::DstIndex> renew(NextHop& hop, const Netdev& netdev);
-    void release(fib::DstIndex dst) { shared_.dsts.release(dst); }
+    void release(fib::DstIndex dst, net::Family family) { dsts_.release(dst, family); }
 
     /// Stores the source MAC and MTU of `netdev` in the dsts over it. The dsts with a rewrite must
     /// be unresolved, and no worker have a copy under way.
@@ -110,6 +112,7 @@ private:
 
     fib::Shared& shared_;
     Neighbors& neighbors_;
+    Dsts& dsts_;
     std::map<NextHopKey, std::unique_ptr<NextHop>> hops_;
 };
 
