@@ -13,34 +13,6 @@
 namespace sluice::fib {
 namespace {
 
-template <class Addr>
-CacheProbed probe_scalar(CacheView<Addr>& cache,
-                         const Generations<Addr>& generations,
-                         std::span<const Addr> addresses,
-                         const std::uint32_t* tails,
-                         std::uint32_t* values,
-                         Stamp* stamps,
-                         std::uint16_t* misses) noexcept {
-    CacheProbed probed;
-    for (std::size_t i = 0; i < addresses.size(); ++i) {
-        ++cache.now;
-        const auto key = CacheKey<Addr>::of(addresses[i], tails[i]);
-        const std::uint32_t bucket = cache.bucket_of(key);
-        stamps[i] = generations.stamp(addresses[i]);
-        probed.stale += cache.drop_stale(bucket, key, stamps[i]) ? 1 : 0;
-        const std::size_t way = cache.find(bucket, key);
-        if (way == kCacheWays) {
-            values[i] = kNoRoute;
-            misses[probed.misses++] = static_cast<std::uint16_t>(i);
-        } else {
-            values[i] = cache.buckets[bucket].values[way];
-            cache.last_used(bucket, way) = cache.now;
-            ++probed.hits;
-        }
-    }
-    return probed;
-}
-
 constexpr CacheProbeImpl kScalar{
     .name = "scalar",
     .supported = []() noexcept { return true; },
@@ -95,9 +67,12 @@ CacheHashKeys::CacheHashKeys(std::uint64_t secret) noexcept {
         word = (word ^ word >> 27U) * 0x94d049bb133111ebU;
         return word ^ word >> 31U;
     };
-    std::ranges::generate(words, draw);
-    first_odd = draw() | 1U;
-    last_odd = draw() | 1U;
+    for (std::uint32_t& word : address) {
+        word = static_cast<std::uint32_t>(draw());
+    }
+    tail = static_cast<std::uint32_t>(draw());
+    tail_factor = static_cast<std::uint32_t>(draw());
+    odd = draw() | 1U;
 }
 
 template <class Addr>

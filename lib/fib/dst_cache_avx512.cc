@@ -16,214 +16,108 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 
-// For gathers and memory order see lpm_lookup_avx512.cc.
 namespace sluice::fib::cache_avx512 {
 namespace {
 
-constexpr std::size_t kLanes = 16;
-constexpr __mmask16 kAllLanes = 0xffff;
+/// A bit for each way that has the key.
+SLUICE_CACHE_AVX512 inline __mmask8 ways_with_key(const CacheBucket<net::Ipv4Addr>& bucket,
+                                                  const CacheChunk<net::Ipv4Addr>& chunk,
+                                                  std::size_t lane) noexcept {
+    return _mm256_cmpeq_epi64_mask(load8(bucket.keys.data()), set64(chunk.keys[lane]));
+}
+SLUICE_CACHE_AVX512 inline __mmask8 ways_with_key(const CacheBucket<net::Ipv6Addr>& bucket,
+                                                  const CacheChunk<net::Ipv6Addr>& chunk,
+                                                  std::size_t lane) noexcept {
+    const auto words = chunk.addresses[lane].words();
+    const __m256i high = _mm256_xor_si256(load8(bucket.highs.data()), set64(words[0]));
+    const __m256i low = _mm256_xor_si256(load8(bucket.lows.data()), set64(words[1]));
+    const __m256i differ = _mm256_or_si256(high, low);
+    return _mm_mask_cmpeq_epi32_mask(_mm256_testn_epi64_mask(differ, differ),
+                                     load4(bucket.tails.data()),
+                                     set4(chunk.tails[lane]));
+}
 
-constexpr __mmask16 first_lanes(std::size_t count) noexcept {
-    return static_cast<__mmask16>((1U << count) - 1);
-}
-constexpr __mmask16 join(__mmask8 low, __mmask8 high) noexcept {
-    return static_cast<__mmask16>(low | high << 8U);
-}
-SLUICE_CACHE_AVX512 inline __m512i join(__m256i low, __m256i high) noexcept {
-    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
-}
-SLUICE_CACHE_AVX512 inline __m512i all(std::uint64_t word) noexcept {
-    return _mm512_set1_epi64(static_cast<long long>(word));
-}
-
-/// cache_hash_last() of eight words, and its highest bits.
+/// The value for one packet in the way that holds it, zero elsewhere, and the time of the hit
+/// noted; `stale` gets a bit when the key is there under another stamp.
 template <class Addr>
-SLUICE_CACHE_AVX512 inline __m256i buckets_of(const CacheView<Addr>& cache, __m512i word) noexcept {
-    const __m512i hash = _mm512_mullo_epi64(_mm512_xor_si512(word, _mm512_srli_epi64(word, 32)),
-                                            all(cache.hash_keys.last_odd));
-    const __m128i shift = _mm_cvtsi32_si128(static_cast<int>(64 - cache.bucket_bits));
-    return _mm512_cvtepi64_epi32(_mm512_srl_epi64(hash, shift));
+SLUICE_CACHE_AVX512 inline __m128i probe_one(const CacheView<Addr>& cache,
+                                             const CacheChunk<Addr>& chunk,
+                                             std::size_t lane,
+                                             __mmask8& stale) noexcept {
+    const std::size_t at = chunk.buckets[lane];
+    const CacheBucket<Addr>& bucket = cache.buckets[at];
+    const __mmask8 found = ways_with_key(bucket, chunk, lane);
+    const __mmask8 valid =
+        _mm_mask_cmpeq_epi32_mask(found, load4(bucket.stamps.data()), set4(chunk.stamps[lane]));
+    stale = _kor_mask8(stale, _kandn_mask8(valid, found));
+    _mm_mask_storeu_epi32(&cache.last_used(at, 0), valid, set4(chunk.now[lane]));
+    return _mm_maskz_loadu_epi32(valid, bucket.values.data());
 }
 
-/// Reads the stamps of 16 addresses whose first kBlockPrefix bits are `tops`.
+SLUICE_CACHE_AVX512 inline std::uint32_t zeros(__m256i values) noexcept {
+    return _mm256_testn_epi32_mask(values, values);
+}
+/// Lists the bits that are set, from `first` on; how many.
+SLUICE_CACHE_AVX512 inline std::uint32_t list(std::uint32_t bits,
+                                              std::size_t first,
+                                              std::uint16_t* out) noexcept {
+    const __m256i at = _mm256_add_epi32(set8(static_cast<std::uint32_t>(first)),
+                                        _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    const __m256i listed = _mm256_maskz_compress_epi32(static_cast<__mmask8>(bits), at);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out), _mm256_cvtepi32_epi16(listed));
+    return static_cast<std::uint32_t>(std::popcount(bits));
+}
+
 template <class Addr>
-SLUICE_CACHE_AVX512 inline __m512i stamps_of(const Generations<Addr>& generations,
-                                             __m512i tops,
-                                             __mmask16 lanes) noexcept {
-    using G = Generations<Addr>;
-    static_assert(sizeof(std::atomic<Stamp>) == sizeof(Stamp));
-    const __m512i blocks = _mm512_srli_epi32(
-        _mm512_mullo_epi32(tops, _mm512_set1_epi32(static_cast<int>(G::kBlockFactor))),
-        32 - G::kBlockBits);
-    return _mm512_mask_i32gather_epi32(
-        _mm512_setzero_si512(), lanes, blocks, generations.blocks(), 4);
-}
-
-/// Up to 16 packets, ready to be looked for.
-template <class Addr>
-struct Chunk;
-template <>
-struct Chunk<net::Ipv4Addr> {
-    alignas(64) std::array<std::uint64_t, kLanes> keys;
-    alignas(64) std::array<std::uint32_t, kLanes> buckets;
-
-    CacheKey<net::Ipv4Addr> key(std::size_t lane) const noexcept { return {keys[lane]}; }
-};
-template <>
-struct Chunk<net::Ipv6Addr> {
-    alignas(64) std::array<std::uint32_t, kLanes> buckets;
-    const net::Ipv6Addr* addresses;
-    const std::uint32_t* tails;
-
-    CacheKey<net::Ipv6Addr> key(std::size_t lane) const noexcept {
-        return CacheKey<net::Ipv6Addr>::of(addresses[lane], tails[lane]);
-    }
-};
-
-/// Fills `chunk` and `stamps`; whether all keys are one.
-SLUICE_CACHE_AVX512 inline bool prepare(const CacheView<net::Ipv4Addr>& cache,
-                                        const Generations<net::Ipv4Addr>& generations,
-                                        const net::Ipv4Addr* addresses,
-                                        const std::uint32_t* tails,
-                                        __mmask16 lanes,
-                                        Chunk<net::Ipv4Addr>& chunk,
-                                        Stamp* stamps) noexcept {
-    const __m512i address = _mm512_maskz_loadu_epi32(lanes, addresses);
-    const __m512i tail = _mm512_maskz_loadu_epi32(lanes, tails);
-    const __m512i low_pairs =
-        _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-    const __m512i low = _mm512_permutex2var_epi32(address, low_pairs, tail);
-    const __m512i high =
-        _mm512_permutex2var_epi32(address, _mm512_add_epi32(low_pairs, _mm512_set1_epi32(8)), tail);
-    _mm512_store_si512(chunk.keys.data(), low);
-    _mm512_store_si512(chunk.keys.data() + 8, high);
-    const __m512i odd = all(cache.hash_keys.first_odd);
-    _mm512_store_si512(chunk.buckets.data(),
-                       join(buckets_of(cache, _mm512_mullo_epi64(low, odd)),
-                            buckets_of(cache, _mm512_mullo_epi64(high, odd))));
-    // The first two bytes, swapped.
-    const __m512i swap = _mm512_set4_epi32(static_cast<int>(0x80800c0dU),
-                                           static_cast<int>(0x80800809U),
-                                           static_cast<int>(0x80800405U),
-                                           static_cast<int>(0x80800001U));
-    _mm512_mask_storeu_epi32(
-        stamps, lanes, stamps_of(generations, _mm512_shuffle_epi8(address, swap), lanes));
-    const __m512i first = _mm512_broadcastq_epi64(_mm512_castsi512_si128(low));
-    const __mmask16 same =
-        join(_mm512_cmpeq_epi64_mask(low, first), _mm512_cmpeq_epi64_mask(high, first));
-    return static_cast<__mmask16>(same | ~lanes) == kAllLanes;
-}
-
-/// The first step of cache_hash().
-SLUICE_CACHE_AVX512 inline __m512i hash(const CacheView<net::Ipv6Addr>& cache,
-                                        __m512i high,
-                                        __m512i low,
-                                        __m256i tail) noexcept {
-    const auto& k = cache.hash_keys.words;
-    const __m512i word = all(0xffffffffU);
-    const __m512i a = _mm512_mullo_epi64(_mm512_add_epi64(all(k[0]), _mm512_and_si512(high, word)),
-                                         _mm512_add_epi64(all(k[1]), _mm512_srli_epi64(high, 32)));
-    const __m512i b = _mm512_mullo_epi64(_mm512_add_epi64(all(k[2]), _mm512_and_si512(low, word)),
-                                         _mm512_add_epi64(all(k[3]), _mm512_srli_epi64(low, 32)));
-    const __m512i c = _mm512_mullo_epi64(all(k[4]), _mm512_cvtepu32_epi64(tail));
-    return _mm512_add_epi64(_mm512_add_epi64(a, b), c);
-}
-
-SLUICE_CACHE_AVX512 inline bool prepare(const CacheView<net::Ipv6Addr>& cache,
-                                        const Generations<net::Ipv6Addr>& generations,
-                                        const net::Ipv6Addr* addresses,
-                                        const std::uint32_t* tails,
-                                        __mmask16 lanes,
-                                        Chunk<net::Ipv6Addr>& chunk,
-                                        Stamp* stamps) noexcept {
-    chunk.addresses = addresses;
-    chunk.tails = tails;
-    const auto count = static_cast<std::size_t>(std::popcount(lanes));
-    __m512i raw[4];  // NOLINT: std::array drops the attributes of a vector type
-    for (std::size_t i = 0; i < 4; ++i) {
-        const std::size_t here = std::clamp<std::size_t>(count, 4 * i, 4 * i + 4) - 4 * i;
-        raw[i] = _mm512_maskz_loadu_epi64(static_cast<__mmask8>((1U << (2 * here)) - 1),
-                                          addresses + 4 * i);
-    }
-    const __m512i even = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
-    const __m512i odd = _mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15);
-    const __m512i high_a = _mm512_permutex2var_epi64(raw[0], even, raw[1]);
-    const __m512i high_b = _mm512_permutex2var_epi64(raw[2], even, raw[3]);
-    const __m512i low_a = _mm512_permutex2var_epi64(raw[0], odd, raw[1]);
-    const __m512i low_b = _mm512_permutex2var_epi64(raw[2], odd, raw[3]);
-    const __m512i tail = _mm512_maskz_loadu_epi32(lanes, tails);
-    const __m512i hash_a = hash(cache, high_a, low_a, _mm512_castsi512_si256(tail));
-    const __m512i hash_b = hash(cache, high_b, low_b, _mm512_extracti64x4_epi64(tail, 1));
-    _mm512_store_si512(chunk.buckets.data(),
-                       join(buckets_of(cache, hash_a), buckets_of(cache, hash_b)));
-    const __m512i swap = _mm512_set4_epi32(0x0c0d0e0f, 0x08090a0b, 0x04050607, 0x00010203);
-    const __m512i tops = _mm512_shuffle_epi8(
-        join(_mm512_cvtepi64_epi32(high_a), _mm512_cvtepi64_epi32(high_b)), swap);
-    _mm512_mask_storeu_epi32(stamps, lanes, stamps_of(generations, tops, lanes));
-    const __m512i first_high = _mm512_broadcastq_epi64(_mm512_castsi512_si128(high_a));
-    const __m512i first_low = _mm512_broadcastq_epi64(_mm512_castsi512_si128(low_a));
-    const __m512i first_tail = _mm512_broadcastd_epi32(_mm512_castsi512_si128(tail));
-    const __mmask16 same = join(
-        _mm512_mask_cmpeq_epi64_mask(_mm512_cmpeq_epi64_mask(high_a, first_high), low_a, first_low),
-        _mm512_mask_cmpeq_epi64_mask(
-            _mm512_cmpeq_epi64_mask(high_b, first_high), low_b, first_low));
-    return static_cast<__mmask16>(_mm512_mask_cmpeq_epi32_mask(same, tail, first_tail) | ~lanes) ==
-           kAllLanes;
-}
-
-/// Where values are kNoRoute.
-SLUICE_CACHE_AVX512 inline std::uint32_t collect_misses(const std::uint32_t* values,
-                                                        std::size_t count,
-                                                        std::uint16_t* misses) noexcept {
-    std::uint32_t found = 0;
-    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    for (std::size_t i = 0; i < count; i += kLanes) {
-        const __mmask16 lanes = first_lanes(std::min(count - i, kLanes));
-        const __m512i value = _mm512_maskz_loadu_epi32(lanes, values + i);
-        const __mmask16 missed = _mm512_mask_testn_epi32_mask(lanes, value, value);
-        if (missed != 0) {
-            const __m512i at = _mm512_add_epi32(lane, _mm512_set1_epi32(static_cast<int>(i)));
-            _mm256_storeu_si256(reinterpret_cast<__m256i*>(misses + found),
-                                _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(missed, at)));
-            found += static_cast<std::uint32_t>(std::popcount(missed));
-        }
-    }
-    return found;
+SLUICE_CACHE_AVX512 inline __m128i probe_four(const CacheView<Addr>& cache,
+                                              const CacheChunk<Addr>& chunk,
+                                              std::size_t lane,
+                                              __mmask8& stale) noexcept {
+    // In this order: the last use of a key is the one to be noted.
+    const __m128i a = probe_one(cache, chunk, lane, stale);
+    const __m128i b = probe_one(cache, chunk, lane + 1, stale);
+    const __m128i c = probe_one(cache, chunk, lane + 2, stale);
+    const __m128i d = probe_one(cache, chunk, lane + 3, stale);
+    return one_of_each(a, b, c, d);
 }
 
 template <class Addr>
 SLUICE_CACHE_AVX512 inline SLUICE_CACHE_PROBE(probe, Addr) {
     const std::size_t count = addresses.size();
-    std::uint32_t stale = 0;
-    Chunk<Addr> chunk;
-    for (std::size_t i = 0; i < count; i += kLanes) {
-        const std::size_t here = std::min(count - i, kLanes);
-        const __mmask16 lanes = first_lanes(here);
-        const auto now = cache.now + static_cast<std::uint32_t>(i) + 1;
-        if (prepare(
-                cache, generations, addresses.data() + i, tails + i, lanes, chunk, stamps + i)) {
-            const std::size_t last = here - 1;
-            const std::uint32_t value = probe_one(cache,
-                                                  chunk.buckets[0],
-                                                  chunk.key(0),
-                                                  stamps[i],
-                                                  now + static_cast<std::uint32_t>(last),
-                                                  stale);
-            _mm512_mask_storeu_epi32(values + i, lanes, _mm512_set1_epi32(static_cast<int>(value)));
-            continue;
+    if (count < kCacheChunk) {
+        return probe_scalar(cache, generations, addresses, tails, values, stamps, misses);
+    }
+    const CacheView<Addr> view = cache;  // a copy, which nothing that is stored can alias
+    CacheProbed probed;
+    __mmask8 stale = 0;
+    for (std::size_t next = 0; next < count;) {
+        const std::size_t first = std::min(next, count - kCacheChunk);
+        // A run of one key is looked for once, at its end.
+        const std::size_t run = run_length(addresses.subspan(first), tails + first);
+        const std::size_t last = run == 0 ? first : first + run - kCacheChunk;
+        CacheChunk<Addr> chunk(view, generations, addresses.data() + last, tails + last);
+        set_now(chunk.now, view.now + static_cast<std::uint32_t>(last));
+        forget_registers(chunk);
+        __m256i value;
+        if (run != 0) {
+            const __m128i one = probe_one(view, chunk, kCacheChunk - 1, stale);
+            value = _mm256_broadcastd_epi32(one_of_each(one, one, one, one));
+        } else {
+            const __m128i low = probe_four(view, chunk, 0, stale);
+            const __m128i high = probe_four(view, chunk, 4, stale);
+            value = _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
         }
-        for (std::size_t lane = 0; lane < here; ++lane) {
-            values[i + lane] = probe_one(cache,
-                                         chunk.buckets[lane],
-                                         chunk.key(lane),
-                                         stamps[i + lane],
-                                         now + static_cast<std::uint32_t>(lane),
-                                         stale);
+        const std::uint32_t missed = zeros(value);
+        for (std::size_t i = first; i <= last; i += kCacheChunk) {
+            store8(values + i, value);
+            store8(stamps + i, load8(chunk.stamps.data()));
+            if (missed != 0) {  // what an overlapping chunk has listed is not listed again
+                probed.misses += list(missed >> (next - i), next, misses + probed.misses);
+            }
+            next = i + kCacheChunk;
         }
     }
     cache.now += static_cast<std::uint32_t>(count);
-    CacheProbed probed;
-    probed.misses = collect_misses(values, count, misses);
     probed.hits = static_cast<std::uint32_t>(count) - probed.misses;
     if (stale != 0) [[unlikely]] {
         probed.stale = drop_stale(cache, addresses, tails, stamps, {misses, probed.misses});
@@ -234,9 +128,9 @@ SLUICE_CACHE_AVX512 inline SLUICE_CACHE_PROBE(probe, Addr) {
 }  // namespace
 
 bool supported() noexcept {
-    return kGathersVisible && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("avx2") &&
-           __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    return kGathersVisible && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("avx512f") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl");
 }
 
 SLUICE_CACHE_AVX512 SLUICE_CACHE_PROBE(probe4, net::Ipv4Addr) {

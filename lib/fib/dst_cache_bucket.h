@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <span>
 
 #include "fib/dst_cache.h"
 #include "fib/lpm.h"
@@ -85,37 +85,44 @@ static_assert(sizeof(CacheBucket<net::Ipv6Addr>) == 128);
 
 /// The secret numbers of the hash, drawn from one.
 struct CacheHashKeys {
-    std::array<std::uint64_t, 5> words;
-    std::uint64_t first_odd;
-    std::uint64_t last_odd;
+    alignas(16) std::array<std::uint32_t, 4> address;
+    std::uint32_t tail;
+    std::uint32_t tail_factor;
+    std::uint64_t odd;
 
     explicit CacheHashKeys(std::uint64_t secret) noexcept;
 };
 
 // The hash yields 64 bits; a bucket is named by the highest of them.
 //
-// The first step makes 64 bits of a key that differ when the keys do: always for IPv4, for IPv6
-// under all but about one in 2^32 secrets (Lemire's and Kaser's multilinear hash of 32-bit words.
-// Multiplying each half by an odd number would not do: keys that differ in the highest bit of both
-// halves would collide under every secret). The last step is Dietzfelbinger's multiply-shift: two
-// different numbers share one of 2^n buckets under at most 2 of 2^n secrets. The shift between
-// them keeps hosts side by side from being an arithmetic series, of which a multiplication alone
-// makes another that misses many buckets under an unlucky secret.
-inline std::uint64_t cache_hash_last(const CacheHashKeys& keys, std::uint64_t word) noexcept {
-    return (word ^ word >> 32U) * keys.last_odd;
+// The first step is NH (Black, Halevi, Krawczyk, Krovetz, Rogaway: UMAC): the sum of products of
+// two words each, to all of which secrets have been added. Different keys get different sums under
+// all but one in 2^32 secrets, whatever they are. (To multiply each half of an IPv6 address by an
+// odd number and to add up would not do: keys that differ in the highest bit of both halves would
+// collide under every secret.) The last is Dietzfelbinger's multiply-shift: different sums share
+// one of 2^n buckets under at most 2 of 2^n secrets. The shift in between keeps hosts side by side
+// from being an arithmetic series, which a multiplication alone turns into another one, which
+// under an unlucky secret misses most buckets.
+inline std::uint64_t cache_hash_last(const CacheHashKeys& keys, std::uint64_t sum) noexcept {
+    return (sum ^ sum >> 32U) * keys.odd;
+}
+/// The product of the two words of `pair` and the secrets `low` and `high`.
+inline std::uint64_t cache_hash_pair(std::uint64_t pair,
+                                     std::uint32_t low,
+                                     std::uint32_t high) noexcept {
+    return std::uint64_t{static_cast<std::uint32_t>(pair) + low} *
+           (static_cast<std::uint32_t>(pair >> 32U) + high);
 }
 inline std::uint64_t cache_hash(const CacheHashKeys& keys,
                                 const CacheKey<net::Ipv4Addr>& key) noexcept {
-    return cache_hash_last(keys, key.word * keys.first_odd);
+    return cache_hash_last(keys, cache_hash_pair(key.word, keys.address[0], keys.address[1]));
 }
 inline std::uint64_t cache_hash(const CacheHashKeys& keys,
                                 const CacheKey<net::Ipv6Addr>& key) noexcept {
-    constexpr std::uint64_t kLow = 0xffffffffU;
-    const auto& k = keys.words;
     return cache_hash_last(keys,
-                           (k[0] + (key.high & kLow)) * (k[1] + (key.high >> 32U)) +
-                               (k[2] + (key.low & kLow)) * (k[3] + (key.low >> 32U)) +
-                               k[4] * key.tail);
+                           cache_hash_pair(key.high, keys.address[0], keys.address[1]) +
+                               cache_hash_pair(key.low, keys.address[2], keys.address[3]) +
+                               std::uint64_t{key.tail + keys.tail} * keys.tail_factor);
 }
 
 /// A cache as its implementations see it.
@@ -159,5 +166,34 @@ struct CacheView {
         return true;
     }
 };
+
+/// DstCache::probe(), the oracle of the others.
+template <class Addr>
+CacheProbed probe_scalar(CacheView<Addr>& cache,
+                         const Generations<Addr>& generations,
+                         std::span<const Addr> addresses,
+                         const std::uint32_t* tails,
+                         std::uint32_t* values,
+                         Stamp* stamps,
+                         std::uint16_t* misses) noexcept {
+    CacheProbed probed;
+    for (std::size_t i = 0; i < addresses.size(); ++i) {
+        ++cache.now;
+        const auto key = CacheKey<Addr>::of(addresses[i], tails[i]);
+        const std::uint32_t bucket = cache.bucket_of(key);
+        stamps[i] = generations.stamp(addresses[i]);
+        probed.stale += cache.drop_stale(bucket, key, stamps[i]) ? 1 : 0;
+        const std::size_t way = cache.find(bucket, key);
+        if (way == kCacheWays) {
+            values[i] = kNoRoute;
+            misses[probed.misses++] = static_cast<std::uint16_t>(i);
+        } else {
+            values[i] = cache.buckets[bucket].values[way];
+            cache.last_used(bucket, way) = cache.now;
+            ++probed.hits;
+        }
+    }
+    return probed;
+}
 
 }  // namespace sluice::fib
