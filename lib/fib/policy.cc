@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -33,6 +34,8 @@ constexpr std::size_t kBurst = 64;
 constexpr std::size_t kNoRule = std::numeric_limits<std::size_t>::max();
 /// Combinations of classes up to which the joint ones are numbered at compile time; a few ms.
 constexpr std::uint64_t kMaxNumbered = 16384;
+/// Steps of all walks together, likewise; and fewer than 2^16.
+constexpr std::size_t kMaxLength = 60'000;
 
 constexpr std::size_t kMaxRules = Ipv4Policy::kMaxRules;
 static_assert(kMaxRules == Ipv6Policy::kMaxRules);
@@ -191,6 +194,18 @@ struct Act {
     std::uint32_t value = 0;  // index of the table, the answer, or the mark
 };
 
+/// Where a walk through the rules is: at a table, and further on when that has no route, or at its
+/// end. All walks that go on in the same way share it.
+struct Step {
+    bool ends = true;
+    std::uint16_t next = 0;
+    std::uint32_t value = kNoRoute;  // index of the table, or what the rules say
+    friend auto operator<=>(const Step&, const Step&) = default;
+};
+Step step_of(const Act& act) noexcept {
+    return {.ends = act.kind == Act::Kind::kAnswer, .next = 0, .value = act.value};
+}
+
 }  // namespace
 
 template <class Addr>
@@ -203,12 +218,18 @@ struct Policy<Addr>::Compiled {
     AddressClasses<Addr> sources, destinations;
     ProtocolClasses protocols;
     PortClasses source_ports, destination_ports;
-    std::array<RuleSet, 64> dscps{};
+    std::array<std::uint16_t, 64> dscp_class{};
+    std::vector<RuleSet> dscps;
 
     /// By combination of classes: the rule class, and by that the rules. Empty: there are too many,
     /// and the combination is the class.
     std::vector<std::uint16_t> numbers;
     std::vector<RuleSet> sets;
+
+    /// Every walk that there is, by its first step for class, destination's class and DSCP's class.
+    /// Empty: there are too many, and each packet walks by itself.
+    std::vector<std::uint16_t> walks;
+    std::vector<Step> steps;
 
     std::uint64_t combinations() const noexcept {
         return std::uint64_t{sources.sets.size()} * protocols.sets.size() *
@@ -233,7 +254,7 @@ struct Policy<Addr>::Compiled {
     }
 
     struct Packet {
-        std::uint16_t next_rule;
+        std::uint16_t next;  // step, or rule of a packet that walks by itself
         std::uint32_t mark;
     };
     std::size_t next_match(const RuleSet& of_class,
@@ -263,7 +284,7 @@ struct Policy<Addr>::Compiled {
             joined = rules_of_combination(rule_class);
             of_class = &joined;
         }
-        std::size_t from = packet.next_rule;
+        std::size_t from = packet.next;
         for (;;) {
             const std::size_t rule = next_match(*of_class, of_destination, of_dscp, from);
             if (rule == kNoRule) {
@@ -275,12 +296,36 @@ struct Policy<Addr>::Compiled {
                 continue;
             }
             if (act.kind != Act::Kind::kSetMark) {
-                packet.next_rule = static_cast<std::uint16_t>(from);
+                packet.next = static_cast<std::uint16_t>(from);
                 return rule;
             }
             packet.mark = act.value;
         }
     }
+
+    std::size_t walk_of(std::uint32_t rule_class,
+                        std::uint32_t destination,
+                        std::uint8_t dscp) const noexcept {
+        return (std::size_t{rule_class} * destinations.sets.size() + destination) * dscps.size() +
+               dscp_class[dscp % dscp_class.size()];
+    }
+    /// What the packet does next.
+    Step step(Packet& packet,
+              std::uint32_t rule_class,
+              std::uint32_t destination,
+              std::uint8_t dscp) const noexcept {
+        if (!walks.empty()) {
+            const Step& at = steps[packet.next];
+            packet.next = at.next;
+            return at;
+        }
+        const std::size_t rule = advance(packet,
+                                         rule_class,
+                                         destinations.sets[destination],
+                                         dscps[dscp_class[dscp % dscp_class.size()]]);
+        return rule == kNoRule ? Step{} : step_of(acts[rule]);
+    }
+    void number_walks();
 
     void decide(const Addr* addresses,
                 const std::uint8_t* dscp_of,
@@ -288,6 +333,48 @@ struct Policy<Addr>::Compiled {
                 std::uint32_t* values,
                 std::size_t count) const noexcept;
 };
+
+template <class Addr>
+void Policy<Addr>::Compiled::number_walks() {
+    const std::size_t count = sets.size() * destinations.sets.size() * dscps.size();
+    if (count == 0 || count > kMaxNumbered) {
+        return;
+    }
+    std::map<Step, std::uint16_t> numbers_of_steps;
+    std::vector<std::uint16_t> found;
+    std::vector<Step> walk;
+    std::size_t length = 0;  // of all walks together
+    for (std::size_t n = 0; n < count; ++n) {
+        const auto rule_class =
+            static_cast<std::uint32_t>(n / dscps.size() / destinations.sets.size());
+        const RuleSet& of_destination =
+            destinations.sets[n / dscps.size() % destinations.sets.size()];
+        const RuleSet& of_dscp = dscps[n % dscps.size()];
+        Packet packet{0, mark};
+        walk.clear();
+        do {
+            const std::size_t rule = advance(packet, rule_class, of_destination, of_dscp);
+            walk.push_back(rule == kNoRule ? Step{} : step_of(acts[rule]));
+        } while (!walk.back().ends);
+        length += walk.size();
+        std::uint16_t next = 0;
+        for (; !walk.empty(); walk.pop_back()) {
+            walk.back().next = next;
+            const auto [it, is_new] =
+                numbers_of_steps.try_emplace(walk.back(), static_cast<std::uint16_t>(steps.size()));
+            if (is_new) {
+                steps.push_back(walk.back());
+            }
+            next = it->second;
+        }
+        found.push_back(next);
+        if (length > kMaxLength) {
+            steps.clear();
+            return;
+        }
+    }
+    walks = std::move(found);
+}
 
 /// In rounds: each packet goes on to its next table, the packets of one table are looked up
 /// together, and those that it has no route for are in the next round.
@@ -310,7 +397,10 @@ void Policy<Addr>::Compiled::decide(const Addr* addresses,
     destinations.classify(addresses, destination_class.data(), count);
     for (std::size_t i = 0; i < count; ++i) {
         open[i] = static_cast<std::uint16_t>(i);
-        packets[i] = {0, mark};
+        packets[i].mark = mark;
+        packets[i].next = walks.empty()
+                              ? std::uint16_t{0}
+                              : walks[walk_of(classes[i], destination_class[i], dscp_of[i])];
     }
     std::fill_n(first.begin(), tables.size(), kEnd);
     std::size_t left = count;
@@ -320,19 +410,14 @@ void Policy<Addr>::Compiled::decide(const Addr* addresses,
         std::size_t waiting = 0;
         for (std::size_t k = 0; k < left; ++k) {
             const std::uint16_t i = open[k];
-            const std::size_t rule = advance(packets[i],
-                                             classes[i],
-                                             destinations.sets[destination_class[i]],
-                                             dscps[dscp_of[i] % 64U]);
-            if (rule == kNoRule) {
-                values[i] = kNoRoute;
-            } else if (const Act& act = acts[rule]; act.kind == Act::Kind::kAnswer) {
-                values[i] = act.value;
+            const Step at = step(packets[i], classes[i], destination_class[i], dscp_of[i]);
+            if (at.ends) {
+                values[i] = at.value;
             } else {
-                if (first[act.value] == kEnd) {
-                    round[used++] = static_cast<std::uint16_t>(act.value);
+                if (first[at.value] == kEnd) {
+                    round[used++] = static_cast<std::uint16_t>(at.value);
                 }
-                next[i] = std::exchange(first[act.value], i);
+                next[i] = std::exchange(first[at.value], i);
                 ++waiting;
             }
         }
@@ -416,10 +501,12 @@ Result<std::unique_ptr<const Policy<Addr>>> Policy<Addr>::compile(
     compiled->protocols.build(kept);
     compiled->source_ports.build(kept, &Rule::source_ports);
     compiled->destination_ports.build(kept, &Rule::destination_ports);
-    for (std::size_t dscp = 0; dscp < compiled->dscps.size(); ++dscp) {
-        compiled->dscps[dscp] =
-            select(kept, [&](const Rule& rule) { return !rule.dscp || *rule.dscp == dscp; });
+    Classes dscps;
+    for (std::size_t dscp = 0; dscp < compiled->dscp_class.size(); ++dscp) {
+        compiled->dscp_class[dscp] = dscps.number_of(
+            select(kept, [&](const Rule& rule) { return !rule.dscp || *rule.dscp == dscp; }));
     }
+    compiled->dscps = std::move(dscps.sets);
 
     const std::uint64_t combinations = compiled->combinations();
     if (combinations > std::numeric_limits<std::uint32_t>::max()) {
@@ -432,6 +519,7 @@ Result<std::unique_ptr<const Policy<Addr>>> Policy<Addr>::compile(
             compiled->numbers.push_back(found.number_of(compiled->rules_of_combination(n)));
         }
         compiled->sets = std::move(found.sets);
+        compiled->number_walks();
     }
 
     std::unique_ptr<Policy> policy(new Policy);
