@@ -72,15 +72,26 @@ std::uint16_t descriptors(const config::Config& config) {
     return config.dpdk.hugepages ? 1024 : 512;
 }
 
+template <class Fn>
+void for_each_port(const config::Config& config, Fn&& fn) {
+    for (const auto& [name, port] : config.default_netns.ports) {
+        fn(port);
+    }
+    for (const auto& [name, netns] : config.netns) {
+        for (const auto& [port_name, port] : netns.ports) {
+            fn(port);
+        }
+    }
+}
+
 dpdk::EalOptions eal_options(const config::Config& config, const Arguments& arguments) {
     dpdk::EalOptions options;
     options.instance = config.instance;
     options.lcores.assign(config.dpdk.lcores.begin(), config.dpdk.lcores.end());
     options.hugepages = config.dpdk.hugepages;
     options.memory_mb = config.dpdk.memory_mb;
-    for (const auto& [name, port] : config.default_netns.ports) {
-        options.devices.push_back(port.device);
-    }
+    for_each_port(config,
+                  [&](const config::Port& port) { options.devices.push_back(port.device); });
     options.extra_args = config.dpdk.extra_args;
     options.extra_args.insert(options.extra_args.end(), arguments.eal.begin(), arguments.eal.end());
     return options;
@@ -92,15 +103,18 @@ Result<std::unique_ptr<control::DpdkDataplane>> make_dataplane(const config::Con
     control::DpdkDataplane::Options options;
     options.lcores.assign(config.dpdk.lcores.begin() + 1, config.dpdk.lcores.end());
     options.burst = config.workers.burst;
+    options.cache_entries = config.workers.cache_entries;
+    std::size_t ports = 0;
+    for_each_port(config, [&](const config::Port&) { ++ports; });
     options.packets = control::DpdkDataplane::packets_needed(
-        config.default_netns.ports.size(), options.lcores.size(), descriptors(config));
+        ports, options.lcores.size(), descriptors(config));
     const std::size_t megabytes = dpdk::pool_megabytes(options.packets, dpdk::kDefaultDataRoom);
     if (megabytes > config.dpdk.memory_mb) {
         return fail(ErrorCode::kLimit,
                     "{}:{}: {} ports and {} workers need {} MB for packets: dpdk.memory-mb is {}",
                     config.origin.file,
                     config.dpdk.at.line,
-                    config.default_netns.ports.size(),
+                    ports,
                     options.lcores.size(),
                     megabytes,
                     config.dpdk.memory_mb);
@@ -129,8 +143,10 @@ int run(const config::Config& config, const Arguments& arguments) {
     constexpr std::size_t kNextHopRoom = std::size_t{1} << 17U;
     constexpr std::size_t kNeighborBuckets = std::size_t{1} << 16U;
     dpdk::RcuDomain rcu;
+    control::Changes changes(rcu);
     fib::Shared shared(
-        config.limits.neighbors + kNextHopRoom, kNeighborBuckets, draw_secret(), rcu);
+        config.limits.neighbors + kNextHopRoom, kNeighborBuckets, draw_secret(), changes);
+    shared.flow_seed = draw_secret();
     auto plane = make_dataplane(config, shared, rcu);
     if (!plane) {
         return give_up(plane.error());
@@ -142,7 +158,7 @@ int run(const config::Config& config, const Arguments& arguments) {
     options.neighbors.seed = std::random_device{}();
     options.rx_interrupts = config.workers.idle == config::IdleMode::kAdaptive;
     options.descriptors = descriptors(config);
-    auto engine = control::Engine::create(options, shared, rcu, **plane);
+    auto engine = control::Engine::create(options, shared, changes, **plane);
     if (!engine) {
         return give_up(engine.error());
     }

@@ -8,6 +8,9 @@
 
 namespace sluice::control {
 
+/// The netns that is always there; Config::default_netns.
+inline constexpr const char* kDefaultNetns = "default";
+
 /// Brings `engine` from what `running` says to what `wanted` says. On error, which names the place
 /// in the file, everything that was done is undone.
 Result<void> apply(Engine& engine,

@@ -107,7 +107,7 @@ enum class RouteMode : std::uint8_t { kAdd, kReplace };
 struct RouteQuery {
     net::IpAddr destination;
     std::optional<net::IpAddr> from{};
-    std::string iif;  // empty: one that sluice sends itself
+    std::string iif{};  // empty: one that sluice sends itself
     std::uint8_t dscp = 0;
     std::uint8_t protocol = 0;
     std::uint16_t source_port = 0;

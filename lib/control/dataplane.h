@@ -69,6 +69,8 @@ public:
     /// Sends an untagged frame out of `netdev`. False: no buffer, lost.
     virtual bool transmit(NetdevId netdev, std::span<const std::uint8_t> frame) = 0;
     virtual const stats::Block& block(std::size_t worker) const noexcept = 0;
+    /// The clock that workers compare Dst::expiry_s and bucket times with.
+    virtual std::uint32_t clock_s() const noexcept = 0;
 
     virtual std::vector<WorkerInfo> worker_infos() const = 0;
     virtual std::vector<PoolInfo> pool_infos() const = 0;

@@ -91,11 +91,13 @@ Result<std::unique_ptr<DpdkDataplane>> DpdkDataplane::create(const Options& opti
     std::unique_ptr<DpdkDataplane> plane(new DpdkDataplane(options, std::move(*pool)));
     const auto count = static_cast<std::uint16_t>(options.lcores.size());
     for (std::uint16_t id = 0; id < count; ++id) {
-        auto worker =
-            pipeline::Worker::create({.id = WorkerId{id}, .workers = count, .burst = options.burst},
-                                     shared,
-                                     rcu,
-                                     plane->pool_);
+        auto worker = pipeline::Worker::create({.id = WorkerId{id},
+                                                .workers = count,
+                                                .burst = options.burst,
+                                                .cache_entries = options.cache_entries},
+                                               shared,
+                                               rcu,
+                                               plane->pool_);
         if (!worker) {
             return std::unexpected(worker.error());
         }
@@ -191,6 +193,14 @@ bool DpdkDataplane::transmit(NetdevId netdev, std::span<const std::uint8_t> fram
 
 const stats::Block& DpdkDataplane::block(std::size_t worker) const noexcept {
     return std::as_const(*workers_[worker]).block();
+}
+
+std::uint32_t DpdkDataplane::clock_s() const noexcept {
+    // As Worker tells the time.
+    __extension__ using Wide = unsigned __int128;
+    const std::uint64_t ns_per_tsc_q32 = (std::uint64_t{1'000'000'000} << 32U) / rte_get_tsc_hz();
+    const auto ns = static_cast<std::uint64_t>((Wide{rte_rdtsc()} * ns_per_tsc_q32) >> 32U);
+    return static_cast<std::uint32_t>(ns / 1'000'000'000U);
 }
 
 std::vector<WorkerInfo> DpdkDataplane::worker_infos() const {

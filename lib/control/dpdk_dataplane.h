@@ -22,6 +22,7 @@ public:
     struct Options {
         std::vector<unsigned> lcores;  // of the workers
         std::uint16_t burst = 32;
+        std::uint16_t cache_entries = 512;
         unsigned packets = 0;  // mbufs; see packets_needed()
     };
     static Result<std::unique_ptr<DpdkDataplane>> create(const Options& options,
@@ -45,6 +46,7 @@ public:  // Dataplane
     bool send(std::size_t worker, const pipeline::WorkerCommand& command) override;
     bool transmit(NetdevId netdev, std::span<const std::uint8_t> frame) override;
     const stats::Block& block(std::size_t worker) const noexcept override;
+    std::uint32_t clock_s() const noexcept override;
     std::vector<WorkerInfo> worker_infos() const override;
     std::vector<PoolInfo> pool_infos() const override;
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 
+#include "control/netns.h"
 #include "net/wire.h"
 
 namespace sluice::control {
@@ -24,6 +25,19 @@ std::uint16_t path_mtu(const Netdev& netdev, std::uint16_t route_mtu) noexcept {
 
 }  // namespace
 
+void Dsts::release(fib::DstIndex index, net::Family family) {
+    const fib::Dst& dst = shared_.dsts[index];
+    if (!uncached_.listed(index)) {
+        uncached_.add(index, 0, family, dst.out, dst.idev);
+    }
+    reclaimer_.defer([this, index] {
+        if (uncached_.listed(index)) {  // no removal met it
+            uncached_.remove(index);
+        }
+    });
+    shared_.dsts.release(index);
+}
+
 void set_source_mac(fib::Dst& dst, const net::MacAddr& mac) noexcept {
     std::ranges::copy(mac.bytes, dst.rewrite.begin() + kSourceMacAt);
 }
@@ -40,7 +54,9 @@ void fill_dst(fib::Dst& dst,
               const std::optional<net::IpAddr>& gateway,
               std::uint16_t route_mtu) {
     dst.type = type;
-    dst.out = netdev.id;
+    // What is delivered in a VRF is delivered to the VRF, with the member's IPv6 settings (U-05).
+    const bool in_vrf = type == fib::DstType::kLocal && netdev.master != nullptr;
+    dst.out = in_vrf ? netdev.master->id : netdev.id;
     dst.port = netdev.port().device == nullptr ? 0 : netdev.port().device->id().value;
     dst.mtu = path_mtu(netdev, route_mtu);
     dst.expiry_s = 0;

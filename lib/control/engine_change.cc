@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 
 #include "control/engine.h"
+#include "control/policies.h"
 #include "net/wire.h"
 
 namespace sluice::control {
@@ -65,8 +66,16 @@ Result<void> Engine::update_promiscuous(Netdev& port, bool wanted) {
         return {};
     }
     // The device would not take frames for a VLAN's own MAC.
-    return port.device->set_promiscuous(
-        wanted || std::ranges::any_of(port.vlans, [](auto* vlan) { return has_own_mac(*vlan); }));
+    const bool on =
+        wanted || std::ranges::any_of(port.vlans, [](auto* vlan) { return has_own_mac(*vlan); });
+    if (on == port.promiscuous) {
+        return {};
+    }
+    auto ok = port.device->set_promiscuous(on);
+    if (ok) {
+        port.promiscuous = on;
+    }
+    return ok;
 }
 
 Result<void> Engine::set_device_mtu(Netdev& netdev, std::uint16_t mtu) {
@@ -128,18 +137,24 @@ Result<void> Engine::set_up_device(Netdev& netdev, const config::NetdevSettings&
     return ok;
 }
 
-Result<void> Engine::change_netdev(const std::string& name, const config::NetdevSettings& to) {
-    const auto found = netdevs_.get(name);
+Result<void> Engine::change_netdev(Netns& netns,
+                                   const std::string& name,
+                                   const config::NetdevSettings& to) {
+    const auto found = netns.get(name);
     if (!found) {
         return std::unexpected(found.error());
     }
     Netdev& netdev = **found;
-    if (netdev.kind != NetdevKind::kPort && netdev.kind != NetdevKind::kVlan) {
+    if (!netdev.is_link()) {
         return fail(ErrorCode::kUnsupported, "{} does not change", name);
     }
     if (auto ok = check_settings(netdev, to); !ok) {
         return ok;
     }
+    if (netdev.settings == to) {
+        return {};
+    }
+    const Changes::Scope change(changes_);
     if (netdev.device != nullptr) {
         if (auto ok = set_up_device(netdev, to); !ok) {
             return ok;
@@ -149,6 +164,7 @@ Result<void> Engine::change_netdev(const std::string& name, const config::Netdev
     if (from.mtu != to.mtu) {
         hops_.set_mtu(netdev);
         neighbors_.set_mtu(netdev);
+        exceptions_.set_link_mtu(netdev.id, from.mtu, to.mtu);
     }
     const net::MacAddr inherited =
         netdev.device != nullptr ? netdev.device->mac() : netdev.port().mac;
@@ -159,11 +175,16 @@ Result<void> Engine::change_netdev(const std::string& name, const config::Netdev
         static_cast<void>(update_promiscuous(*netdev.parent, netdev.parent->settings.promiscuous));
     }
     netdevs_.publish(netdev);
+    changes_.all(netns);
+    if (from.mark != to.mark) {
+        netns.policies->collect();
+    }
     if (from.up != to.up) {
         went_up_or_down(netdev);
         for (Netdev* vlan : netdev.vlans) {
             netdevs_.publish(*vlan);
             went_up_or_down(*vlan);
+            changes_.all(*vlan->netns);
         }
     }
     return {};
@@ -174,6 +195,7 @@ void Engine::went_up_or_down(Netdev& netdev) {
     if (netdev.up()) {
         neighbors_.announce_own(netdev);
     } else {
+        exceptions_.flush_netdev(netdev.id);
         neighbors_.table().flush(netdev.id, true);
     }
 }
@@ -194,10 +216,11 @@ void Engine::change_mac(Netdev& netdev, const net::MacAddr& mac) {
             return;
         }
         update_routes(hop);
-        hops_.release(*old);
+        hops_.release(*old, hop.family);
     });
-    netdevs_.publish_all(netns_);
-    rcu_.defer([this, id = netdev.id] { mac_settled(id); });
+    netdevs_.publish_domain(netdev.domain());
+    changes_.all(*netdev.netns);
+    changes_.defer([this, id = netdev.id] { mac_settled(id); });
     for (Netdev* vlan : netdev.vlans) {
         if (!vlan->settings.mac) {
             change_mac(*vlan, mac);
@@ -214,28 +237,9 @@ void Engine::mac_settled(NetdevId id) {
     }
     hops_.refill(*netdev);
     neighbors_.refill(*netdev);
+    exceptions_.for_each_dst_on(id, [&](fib::Dst& dst) { set_source_mac(dst, netdev->mac); });
     neighbors_.announce_on(*netdev);
     neighbors_.announce_own(*netdev);
-}
-
-void Engine::change_instance(const config::ChangeInstance& change) {
-    const auto per_worker = [&](std::uint32_t limit) {
-        const auto workers = static_cast<std::uint32_t>(dataplane_.workers());
-        // Rounded up: a limit of 1 with two workers is not a limit of 0.
-        return (limit + workers - 1) / workers;
-    };
-    shared_.icmp_error_rate.store(per_worker(change.icmp.error_rate), std::memory_order_relaxed);
-    shared_.icmp_error_burst.store(per_worker(change.icmp.error_burst), std::memory_order_relaxed);
-    shared_.idle_sleep.store(change.idle == config::IdleMode::kAdaptive, std::memory_order_relaxed);
-    netdevs_.forward_class_e = change.forward_class_e;
-    netdevs_.publish_all(netns_);
-}
-
-void Engine::close_ports() {
-    netdevs_.for_each([](Netdev& netdev) { netdev.device.reset(); });
-    while (!closing_.empty()) {
-        rcu_.drain_blocking();
-    }
 }
 
 void Engine::poll_links() {

@@ -26,99 +26,87 @@ std::string_view type_name(DstType type) noexcept {
             return "prohibit";
         case DstType::kBlackhole:
             return "blackhole";
+        case DstType::kSourceInvalid:
+        case DstType::kRouteLoop:
+        case DstType::kGroupEmpty:
+            break;  // of no route
     }
     return "none";
 }
 
-RouteInfo Engine::describe(const net::IpPrefix& prefix,
+RouteInfo Engine::describe(const Table& table,
+                           const net::IpPrefix& prefix,
                            std::uint32_t metric,
                            RouteOwner owner,
                            bool active,
                            const RouteTarget& target) const {
-    const NextHop& hop = *as_next_hop(target);
-    const Netdev* netdev =
-        hop.key.netdev == kBlackholeNetdev ? nullptr : netdevs_.find(hop.key.netdev);
-    return {.prefix = prefix,
-            .type = std::string(type_name(hop.key.type)),
-            .via = hop.key.gateway,
-            .dev = netdev == nullptr ? "" : netdev->name,
-            .metric = metric,
-            .mtu = hop.key.mtu,
-            .owner = owner,
-            .on_link = hop.key.on_link,
-            .active = active};
+    RouteInfo info{.prefix = prefix,
+                   .type = "unicast",
+                   .via = {},
+                   .dev = {},
+                   .table = table.id,
+                   .metric = metric,
+                   .owner = owner,
+                   .active = active};
+    if (const ObjectTarget* object = as_object(target); object != nullptr) {
+        info.nexthop = object->object->id;
+        return info;
+    }
+    const NextHopKey& key = as_next_hop(target)->key;
+    const Netdev* netdev = key.netdev == kBlackholeNetdev ? nullptr : netdevs_.find(key.netdev);
+    info.type = type_name(key.type);
+    info.via = key.gateway;
+    info.dev = netdev == nullptr ? "" : netdev->name;
+    info.mtu = key.mtu;
+    info.on_link = key.on_link;
+    return info;
 }
 
-void Engine::for_each_route(const std::function<void(const RouteInfo&)>& each) const {
-    const auto show = [&](const auto& route) {
-        each(describe(
-            route.key.prefix, route.key.metric, route.key.owner, route.active, *route.hop));
+template <class Fn>
+auto Engine::shower(const Table& table, Fn& each) const {
+    return [this, &table, &each](const auto& route) {
+        if (!is_dead(*route.hop)) {
+            each(describe(table,
+                          route.key.prefix,
+                          route.key.metric,
+                          route.key.owner,
+                          route.active,
+                          *route.hop));
+        }
     };
-    main_.v4.for_each(show);
-    main_.v6.for_each(show);
+}
+
+void Engine::for_each_route(const Netns& netns,
+                            std::uint32_t id,
+                            const std::function<void(const RouteInfo&)>& each) const {
+    if (const Table* table = NetnsSet::find_table(netns, id); table != nullptr) {
+        table->v4.for_each(shower(*table, each));
+        table->v6.for_each(shower(*table, each));
+    }
 }
 
 std::optional<net::IpPrefix> Engine::routes_after(
+    const Netns& netns,
+    std::uint32_t id,
     const std::optional<net::IpPrefix>& after,
     std::size_t limit,
     const std::function<void(const RouteInfo&)>& each) const {
-    const auto show = [&](const auto& route) {
-        each(describe(
-            route.key.prefix, route.key.metric, route.key.owner, route.active, *route.hop));
-    };
+    const Table* table = NetnsSet::find_table(netns, id);
+    if (table == nullptr) {
+        return std::nullopt;
+    }
+    const auto show = shower(*table, each);
     std::optional<net::IpPrefix> last;
     if (!after || after->is_v4()) {
-        last =
-            main_.v4.for_each_after(after ? std::optional(after->v4()) : std::nullopt, limit, show);
+        last = table->v4.for_each_after(
+            after ? std::optional(after->v4()) : std::nullopt, limit, show);
         if (last) {
             return last;
         }
     }
     const bool inside_v6 = after && !after->is_v4();
-    return main_.v6.for_each_after(
+    return table->v6.for_each_after(
         inside_v6 ? std::optional(after->v6()) : std::nullopt, limit, show);
-}
-
-RouteLookup Engine::lookup_route(const net::IpAddr& destination) const {
-    RouteLookup found;
-    found.type = "none";
-    const auto fill = [&](const auto* route) {
-        if (route == nullptr) {
-            return;
-        }
-        const RouteInfo info =
-            describe(route->key.prefix, route->key.metric, route->key.owner, true, *route->hop);
-        found.type = info.type;
-        found.prefix = info.prefix;
-        found.via = info.via;
-        found.dev = info.dev;
-        const NextHop& hop = *as_next_hop(*route->hop);
-        if (hop.has_dst()) {
-            found.mtu = shared_.dsts[hop.value].mtu;
-        }
-        const fib::NetdevView* view = shared_.netdev(hop.key.netdev);
-        if (view == nullptr) {
-            return;
-        }
-        const net::IpAddr peer = info.via ? *info.via : destination;
-        if (destination.is_v4()) {
-            const auto* source =
-                peer.is_v4() ? view->source_for(peer.v4())
-                             : (view->addresses4.empty() ? view->local->any4()
-                                                         : &view->addresses4.front().address);
-            if (source != nullptr) {
-                found.source = *source;
-            }
-        } else if (const auto* source = view->source_for(peer.v6()); source != nullptr) {
-            found.source = *source;
-        }
-    };
-    if (destination.is_v4()) {
-        fill(main_.v4.match(destination.v4()));
-    } else {
-        fill(main_.v6.match(destination.v6()));
-    }
-    return found;
 }
 
 }  // namespace sluice::control

@@ -25,6 +25,7 @@ namespace {
 constexpr std::size_t kEventsPerRound = 256;
 constexpr std::size_t kPuntedPerRound = 64;
 constexpr auto kLinkPollInterval = std::chrono::milliseconds(100);
+constexpr auto kTickInterval = std::chrono::milliseconds(250);
 
 sigset_t our_signals() {
     sigset_t set{};
@@ -61,6 +62,7 @@ Result<std::unique_ptr<Loop>> Loop::create(
 
 void Loop::run() {
     Time next_link_poll{};
+    Time next_tick{};
     bool busy = true;
     while (!stopping_) {
         wait(busy ? 0 : 1);
@@ -71,6 +73,11 @@ void Loop::run() {
         busy |= listen_to_workers(now);
         busy |= engine_.neighbors().table().tick(now) != 0;
         busy |= !engine_.neighbors().flush_backlog();
+        busy |= engine_.work();
+        if (now >= next_tick) {
+            engine_.tick();
+            next_tick = now + kTickInterval;
+        }
         if (now >= next_link_poll) {
             engine_.poll_links();
             next_link_poll = now + kLinkPollInterval;
@@ -113,7 +120,7 @@ bool Loop::listen_to_workers(Time now) {
     for (std::size_t worker = 0; worker < plane_.workers(); ++worker) {
         std::size_t taken = 0;
         while (taken < kEventsPerRound && plane_.worker(worker).next_event(event)) {
-            engine_.neighbors().handle(worker, event, now);
+            engine_.handle(worker, event, now);
             ++taken;
         }
         more |= taken != 0;

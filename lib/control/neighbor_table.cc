@@ -209,14 +209,21 @@ bool NeighborTable::remove(const NeighborKey& key) {
 }
 
 void NeighborTable::flush(NetdevId netdev, bool keep_permanent) {
+    flush(netdev, keep_permanent, entries_.size());
+}
+
+bool NeighborTable::flush(NetdevId netdev, bool keep_permanent, std::size_t limit) {
     auto it = entries_.lower_bound(NeighborKey{.netdev = netdev, .address = {}});
     while (it != entries_.end() && it->first.netdev == netdev) {
         if (keep_permanent && it->second.state == NeighborState::kPermanent) {
             ++it;
+        } else if (limit-- == 0) {
+            return true;
         } else {
             it = erase(it);
         }
     }
+    return false;
 }
 
 // --- time ---

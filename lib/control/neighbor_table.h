@@ -157,6 +157,8 @@ public:
     bool remove(const NeighborKey& key);
     /// The netdev went down (`keep_permanent`), or away, or to another netns.
     void flush(NetdevId netdev, bool keep_permanent);
+    /// The same for at most `limit` entries; true: there are more.
+    bool flush(NetdevId netdev, bool keep_permanent, std::size_t limit);
 
     /// Runs what is due, at most `timers_per_tick`; returns how many it ran.
     std::size_t tick(Time now);

@@ -2,12 +2,14 @@
 #include "control/neighbors.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include <spdlog/spdlog.h>
 
 #include "base/check.h"
 #include "control/dsts.h"
+#include "control/netns.h"
 #include "net/neighbor_message.h"
 
 namespace sluice::control {
@@ -25,10 +27,14 @@ fib::NeighborKeyWords words(const NeighborKey& key) noexcept {
 
 Neighbors::Neighbors(fib::Shared& shared,
                      Netdevs& netdevs,
+                     Dsts& dsts,
+                     Changes& changes,
                      Dataplane& dataplane,
                      const NeighborSettings& settings)
     : shared_(shared),
       netdevs_(netdevs),
+      keeper_(dsts),
+      changes_(changes),
       dataplane_(dataplane),
       table_(*this, settings),
       backlog_(dataplane.workers()) {}
@@ -78,11 +84,11 @@ void Neighbors::detach(const NeighborKey& key, fib::DstIndex dst) {
 }
 
 bool Neighbors::ensure_host(const NeighborKey& key, const Netdev& netdev) {
-    Dsts& dsts = dsts_[key];
+    Leading& dsts = dsts_[key];
     if (dsts.host != fib::kNoRoute) {
         return true;
     }
-    const auto dst = shared_.dsts.allocate();
+    const auto dst = shared_.dsts.allocate(netdev.id);
     if (!dst) {
         // The pool is sized so that limits.neighbors is met first.
         spdlog::error(
@@ -99,18 +105,24 @@ bool Neighbors::ensure_host(const NeighborKey& key, const Netdev& netdev) {
              key.address.family(),
              key.address,
              0);
+    const auto asked = asked_.find(key);
+    keeper_.uncached().add(*dst,
+                           asked == asked_.end() ? 0 : asked->second,
+                           key.address.family(),
+                           netdev.id,
+                           netdev.id);
     shared_.neighbors.insert(words(key), *dst);
     return true;
 }
 
 void Neighbors::unresolve_on(NetdevId netdev) {
-    for_each_dsts_on(netdev, [&](const NeighborKey& key, Dsts&) {
+    for_each_dsts_on(netdev, [&](const NeighborKey& key, Leading&) {
         for_each_dst(key, [](fib::Dst& dst) { fib::unresolve(dst); });
     });
 }
 
 void Neighbors::refill(const Netdev& netdev) {
-    for_each_dsts_on(netdev.id, [&](const NeighborKey&, Dsts& dsts) {
+    for_each_dsts_on(netdev.id, [&](const NeighborKey&, Leading& dsts) {
         if (dsts.host != fib::kNoRoute) {
             set_source_mac(shared_.dsts.writable(dsts.host), netdev.mac);
         }
@@ -118,7 +130,7 @@ void Neighbors::refill(const Netdev& netdev) {
 }
 
 void Neighbors::set_mtu(const Netdev& netdev) {
-    for_each_dsts_on(netdev.id, [&](const NeighborKey&, Dsts& dsts) {
+    for_each_dsts_on(netdev.id, [&](const NeighborKey&, Leading& dsts) {
         if (dsts.host != fib::kNoRoute) {
             set_path_mtu(shared_.dsts.writable(dsts.host), netdev, 0);
         }
@@ -177,10 +189,25 @@ bool Neighbors::on_link(const Netdev& netdev, const net::IpAddr& address) const 
         it != dsts_.end() && !it->second.gateways.empty()) {
         return true;
     }
-    const fib::DstIndex index = address.is_v4() ? netdev.netns->fib4->lookup_one(address.v4())
-                                                : netdev.netns->fib6->lookup_one(address.v6());
-    const fib::Dst& dst = shared_.dsts[index];
-    return dst.type == fib::DstType::kConnected && dst.out == netdev.id;
+    const Table& table = netdev.routing_table();
+    const std::uint32_t value = address.is_v4() ? table.v4.lpm().lookup_one(address.v4())
+                                                : table.v6.lpm().lookup_one(address.v6());
+    const auto leads_there = [&](fib::DstIndex index) {
+        const fib::Dst& dst = shared_.dsts[index];
+        return dst.type == fib::DstType::kConnected && dst.out == netdev.id;
+    };
+    if ((value & fib::kTableBit) != 0) {
+        return false;
+    }
+    if ((value & fib::kGroupBit) == 0) {
+        return leads_there(value);
+    }
+    const fib::Group* group = shared_.groups[value];
+    return group != nullptr &&
+           std::ranges::any_of(std::span(group->buckets.get(), std::size_t{group->mask} + 1),
+                               [&](const fib::Group::Bucket& bucket) {
+                                   return leads_there(bucket.dst.load(std::memory_order_relaxed));
+                               });
 }
 
 void Neighbors::handle(std::size_t worker, const WorkerEvent& event, Time now) {
@@ -195,7 +222,9 @@ void Neighbors::handle(std::size_t worker, const WorkerEvent& event, Time now) {
         send(worker, {gone ? WorkerCommand::Kind::kGone : WorkerCommand::Kind::kFailed, event.key});
         return;
     }
+    asked_.try_emplace(key, worker);
     if (table_.resolve(key, now) == Resolve::kTableFull) {
+        asked_.erase(key);
         send(worker, {WorkerCommand::Kind::kTableFull, event.key});
     }
 }
@@ -232,6 +261,7 @@ void Neighbors::reachable(const NeighborKey& key, const net::MacAddr& mac) {
         return;  // announce_on() follows
     }
     const bool found = ensure_host(key, *netdev);
+    asked_.erase(key);
     for_each_dst(key, [&](fib::Dst& dst) {
         // resolve() forgets it, and report_use() is not called again for the same state.
         const bool report = (dst.state.load(std::memory_order_relaxed) & fib::Dst::kReportUse) != 0;
@@ -251,15 +281,23 @@ void Neighbors::report_use(const NeighborKey& key, bool on) {
 }
 
 void Neighbors::failed(const NeighborKey& key) {
+    asked_.erase(key);
     for_each_dst(key, [](fib::Dst& dst) { fib::unresolve(dst); });
     send_all(WorkerCommand::Kind::kFailed, key);
 }
 
 void Neighbors::removed(const NeighborKey& key, NeighborState last) {
+    asked_.erase(key);
     for_each_dst(key, [](fib::Dst& dst) { fib::unresolve(dst); });
     if (const auto it = dsts_.find(key); it != dsts_.end() && it->second.host != fib::kNoRoute) {
+        // A cache may have the host's dst by its index; of a netdev that is gone none has any.
+        const Changes::Scope change(changes_);
         shared_.neighbors.erase(words(key));
-        shared_.dsts.release(it->second.host);
+        if (const Netdev* netdev = netdevs_.find(key.netdev); netdev != nullptr) {
+            const std::uint8_t bits = key.address.is_v4() ? 32 : 128;
+            changes_.prefix(*netdev->netns, net::IpPrefix::of(key.address, bits));
+        }
+        keeper_.release(it->second.host, key.address.family());
         it->second.host = fib::kNoRoute;
         if (it->second.empty()) {
             dsts_.erase(it);

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "base/id.h"
+#include "control/changes.h"
 #include "control/dataplane.h"
+#include "control/dsts.h"
 #include "control/neighbor_table.h"
 #include "control/netdevs.h"
 #include "fib/shared.h"
@@ -23,6 +25,8 @@ class Neighbors final : private NeighborActions {
 public:
     Neighbors(fib::Shared& shared,
               Netdevs& netdevs,
+              Dsts& dsts,
+              Changes& changes,
               Dataplane& dataplane,
               const NeighborSettings& settings);
 
@@ -55,7 +59,8 @@ public:
     void announce_own(const Netdev& netdev);
 
 private:
-    struct Dsts {
+    /// The dsts that lead to one neighbor.
+    struct Leading {
         fib::DstIndex host = fib::kNoRoute;   // in the neighbor map
         std::vector<fib::DstIndex> gateways;  // of next hops
         bool empty() const noexcept { return host == fib::kNoRoute && gateways.empty(); }
@@ -79,9 +84,12 @@ private:
 
     fib::Shared& shared_;
     Netdevs& netdevs_;
+    Dsts& keeper_;
+    Changes& changes_;
     Dataplane& dataplane_;
     NeighborTable table_;
-    std::map<NeighborKey, Dsts> dsts_;
+    std::map<NeighborKey, Leading> dsts_;
+    std::map<NeighborKey, std::size_t> asked_;  // the worker whose packet waits, until it is known
     std::vector<std::deque<pipeline::WorkerCommand>> backlog_;
 };
 

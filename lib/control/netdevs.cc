@@ -5,19 +5,44 @@
 #include <utility>
 
 #include "base/check.h"
+#include "control/changes.h"
+#include "control/netns.h"
+#include "control/policies.h"
 
 namespace sluice::control {
 namespace {
 
-// A worker holds a packet for up to 10 s (kHoldMaxNs in pipeline/resolve.cc) and books it off the
-// netdev where it came in; rings to and from the control thread are empty long before.
-constexpr std::chrono::seconds kIdQuarantine{15};
+// While there are new ids, an old one rests longer than a worker holds a packet (10 s, kHoldMaxNs
+// in pipeline/resolve.cc): whoever reads counters or logs sees two netdevs apart.
+constexpr std::chrono::seconds kIdRest{15};
+
+fib::FlowHashFields hash_fields(const config::MultipathHash& hash) noexcept {
+    using enum config::HashPolicy;
+    if (hash.policy == kCustom) {
+        return {.source = hash.fields.source,
+                .destination = hash.fields.destination,
+                .protocol = hash.fields.protocol,
+                .source_port = hash.fields.source_port,
+                .destination_port = hash.fields.destination_port,
+                .flow_label = hash.fields.flow_label,
+                .custom = true};
+    }
+    const bool l4 = hash.policy == kL4;
+    return {.protocol = l4, .source_port = l4, .destination_port = l4, .flow_label = true};
+}
 
 bool is_link_local6(const net::IpAddr& address) noexcept {
     return address.is_v6() && address.v6().is_link_local();
 }
 
 }  // namespace
+
+Netdev& Netdev::domain() const noexcept {
+    if (master != nullptr) {
+        return *master;
+    }
+    return kind == fib::NetdevKind::kVrf ? const_cast<Netdev&>(*this) : *netns->lo;  // NOLINT
+}
 
 bool Netdev::carrier() const noexcept {
     return port().device == nullptr || port().link.up;
@@ -74,8 +99,8 @@ std::optional<net::Ipv6Addr> link_local_of(const Netdev& netdev) {
     return net::link_local_from_mac(netdev.mac);
 }
 
-Netdevs::Netdevs(fib::Shared& shared, Reclaimer& reclaimer, Clock clock)
-    : shared_(shared), reclaimer_(reclaimer), clock_(std::move(clock)) {}
+Netdevs::Netdevs(fib::Shared& shared, Changes& changes, Clock clock)
+    : shared_(shared), changes_(changes), clock_(std::move(clock)), classes_(changes) {}
 
 Netdevs::~Netdevs() {
     for (std::size_t id = 0; id < ids_end_; ++id) {
@@ -83,99 +108,140 @@ Netdevs::~Netdevs() {
     }
 }
 
+// --- ids ----------------------------------------------------------------------------------------
+
+bool Netdevs::is_free(const Gone& gone) const {
+    return gone.unknown && dsts(gone.id) == 0 && held(gone.id) == 0;
+}
+
+std::vector<Netdevs::Gone> Netdevs::draining() const {
+    std::vector<Gone> list;
+    std::ranges::copy_if(
+        gone_, std::back_inserter(list), [&](const Gone& gone) { return !is_free(gone); });
+    return list;
+}
+
 std::optional<NetdevId> Netdevs::take_id() {
-    if (!free_ids_.empty() && clock_() - free_ids_.front().destroyed >= kIdQuarantine) {
-        const NetdevId id = free_ids_.front().id;
-        free_ids_.pop_front();
+    const auto take = [&](std::deque<Gone>::iterator it) {
+        const NetdevId id = it->id;
+        gone_.erase(it);
         return id;
+    };
+    if (!gone_.empty() && clock_() - gone_.front().since >= kIdRest && is_free(gone_.front())) {
+        return take(gone_.begin());
     }
-    if (ids_end_ == kMaxNetdevs) {
-        return std::nullopt;
+    if (ids_end_ < kMaxNetdevs) {
+        return NetdevId{static_cast<std::uint16_t>(ids_end_++)};
     }
-    return NetdevId{static_cast<std::uint16_t>(ids_end_++)};
+    const auto it = std::ranges::find_if(gone_, [&](const Gone& gone) { return is_free(gone); });
+    return it == gone_.end() ? std::nullopt : std::optional(take(it));
+}
+
+Result<void> Netdevs::room(std::size_t count) {
+    std::size_t found = kMaxNetdevs - ids_end_;
+    for (auto it = gone_.begin(); it != gone_.end() && found < count; ++it) {
+        found += is_free(*it) ? 1 : 0;
+    }
+    if (found < count) {
+        return fail(ErrorCode::kLimit,
+                    "all {} netdevs are in use; those deleted that are not drained yet count",
+                    kMaxNetdevs);
+    }
+    return {};
+}
+
+void Netdevs::retire(Netdev& netdev) {
+    swap_view(netdev.id, nullptr);
+    used_before_[netdev.id.value] = true;
+    gone_.push_back({.id = netdev.id, .name = netdev.name, .since = clock_()});
+    // Twice: a worker that learns within the first period that the netdev is gone still books the
+    // packets it held.
+    changes_.defer([this, id = netdev.id] {
+        changes_.defer([this, id] {
+            const auto it = std::ranges::find(gone_, id, &Gone::id);
+            SLUICE_CHECK(it != gone_.end());
+            it->unknown = true;
+        });
+    });
 }
 
 Result<Netdev*> Netdevs::create(const std::string& name, fib::NetdevKind kind, Netns& netns) {
-    if (by_name_.contains(name)) {
+    if (netns.find(name) != nullptr) {
         return fail(ErrorCode::kExists, "netdev {} is there already", name);
     }
-    const auto id = take_id();
-    if (!id) {
-        return fail(ErrorCode::kLimit,
-                    "all {} netdevs are in use; those deleted within the last {} s count",
-                    kMaxNetdevs,
-                    kIdQuarantine.count());
+    if (auto ok = room(1); !ok) {
+        return std::unexpected(ok.error());
     }
     auto netdev = std::make_unique<Netdev>();
-    netdev->id = *id;
+    netdev->id = *take_id();
     netdev->name = name;
     netdev->kind = kind;
     netdev->netns = &netns;
-    by_id_[id->value] = netdev.get();
-    return by_name_.emplace(name, std::move(netdev)).first->second.get();
+    Netdev* made = netdev.get();
+    netns.netdevs.emplace(name, made);
+    by_id_[made->id.value] = std::move(netdev);
+    return made;
 }
 
 void Netdevs::destroy(Netdev& netdev) {
-    const NetdevId id = netdev.id;
-    swap_view(id, nullptr);
-    by_id_[id.value] = nullptr;
-    by_name_.erase(by_name_.find(netdev.name));
-    // Twice: a worker that learns within the first period that the netdev is gone still books the
-    // packets it held.
-    const FreeId free{id, clock_()};
-    reclaimer_.defer(
-        [this, free] { reclaimer_.defer([this, free] { free_ids_.push_back(free); }); });
+    retire(netdev);
+    netdev.netns->netdevs.erase(netdev.name);
+    by_id_[netdev.id.value].reset();
 }
 
-Netdev* Netdevs::find(std::string_view name) const noexcept {
-    const auto it = by_name_.find(name);
-    return it == by_name_.end() ? nullptr : it->second.get();
+void Netdevs::move(Netdev& netdev, Netns& to) {
+    retire(netdev);
+    netdev.netns->netdevs.erase(netdev.name);
+    auto owned = std::move(by_id_[netdev.id.value]);
+    netdev.id = *take_id();
+    netdev.netns = &to;
+    netdev.master = nullptr;
+    to.netdevs.emplace(netdev.name, &netdev);
+    by_id_[netdev.id.value] = std::move(owned);
 }
 
-Result<Netdev*> Netdevs::get(std::string_view name) const {
-    Netdev* netdev = find(name);
-    if (netdev == nullptr) {
-        return fail(ErrorCode::kNotFound, "no netdev {}", name);
-    }
-    return netdev;
-}
+// --- addresses ----------------------------------------------------------------------------------
 
-Netdev* Netdevs::owner_of(const net::IpAddr& address) const noexcept {
+Netdev* Netdevs::owner_of(const Netdev& domain, const net::IpAddr& address) noexcept {
     if (is_link_local6(address)) {
         return nullptr;
     }
-    Netdev* found = nullptr;
-    for_each([&](Netdev& netdev) {
-        if (found == nullptr && netdev.owns(address)) {
-            found = &netdev;
+    for (const auto& [name, netdev] : domain.netns->netdevs) {
+        if (netdev->owns(address) && &netdev->domain() == &domain) {
+            return netdev;
         }
-    });
-    return found;
+    }
+    return nullptr;
 }
 
-Netdev* Netdevs::on_link(const net::IpAddr& address) const noexcept {
+Netdev* Netdevs::on_link(const Netdev& domain, const net::IpAddr& address) noexcept {
     if (is_link_local6(address)) {
         return nullptr;
     }
     Netdev* found = nullptr;
     int longest = -1;
-    for_each([&](Netdev& netdev) {
-        for (const auto& own : netdev.addresses) {
-            if (own.length > longest && own.network().contains(address)) {
+    for (const auto& [name, netdev] : domain.netns->netdevs) {
+        for (const auto& own : netdev->addresses) {
+            if (own.length > longest && own.network().contains(address) &&
+                &netdev->domain() == &domain) {
                 longest = own.length;
-                found = &netdev;
+                found = netdev;
             }
         }
-    });
+    }
     return found;
 }
 
-std::unique_ptr<fib::NetdevView> Netdevs::make_view(const Netdev& netdev) const {
+// --- views --------------------------------------------------------------------------------------
+
+std::unique_ptr<fib::NetdevView> Netdevs::make_view(const Netdev& netdev) {
     auto view = std::make_unique<fib::NetdevView>();
+    const Netns& netns = *netdev.netns;
+    const Netdev& domain = netdev.domain();
     view->id = netdev.id;
     view->kind = netdev.kind;
-    view->netns = netdev.netns->id;
-    view->loopback = netdev.netns->loopback;
+    view->netns = netns.id;
+    view->loopback = netns.lo->id;
     view->up = netdev.up();
     view->forwarding = netdev.settings.forwarding;
     view->route_localnet = netdev.settings.route_localnet;
@@ -189,9 +255,19 @@ std::unique_ptr<fib::NetdevView> Netdevs::make_view(const Netdev& netdev) const 
     view->vlan_id = netdev.vlan_id;
     view->mtu = netdev.settings.mtu;
     view->mac = netdev.mac;
-    view->fib4 = netdev.netns->fib4;
-    view->fib6 = netdev.netns->fib6;
-    view->local = netdev.netns->local;
+    view->fib4 = &domain.table->v4.lpm();
+    view->fib6 = &domain.table->v6.lpm();
+    view->local = domain.local;
+    view->domain = domain.id;
+    view->policy4 = netns.policies->policy4(netdev);
+    view->policy6 = netns.policies->policy6(netdev);
+    view->generations4 = &netns.generations4;
+    view->generations6 = &netns.generations6;
+    view->source_validation =
+        static_cast<fib::SourceValidation>(std::to_underlying(netdev.settings.source_validation));
+    view->send_redirects = netdev.settings.send_redirects;
+    view->hash4 = hash_fields(netns.hash4);
+    view->hash6 = hash_fields(netns.hash6);
     for (const auto& own : netdev.addresses) {
         if (own.address.is_v4()) {
             view->addresses4.push_back({own.address.v4(), own.length});
@@ -206,12 +282,18 @@ std::unique_ptr<fib::NetdevView> Netdevs::make_view(const Netdev& netdev) const 
             (*view->vlans)[vlan->vlan_id] = vlan->id;
         }
     }
+    const auto [number, reused] = classes_.take(*view);
+    if (reused) {
+        changes_.all_now(*netdev.netns);
+    }
+    view->ingress_class = number;
     return view;
 }
 
 void Netdevs::swap_view(NetdevId id, const fib::NetdevView* view) {
     if (const fib::NetdevView* old = shared_.publish(id, view); old != nullptr) {
-        reclaimer_.defer([old] { delete old; });
+        classes_.drop(old->ingress_class);
+        changes_.defer([old] { delete old; });
     }
 }
 
@@ -219,30 +301,36 @@ void Netdevs::publish(const Netdev& netdev) {
     swap_view(netdev.id, make_view(netdev).release());
 }
 
-void Netdevs::publish_all(Netns& netns) {
+void Netdevs::publish_domain(Netdev& domain) {
     std::vector<net::Ipv4Addr> v4;
     std::vector<net::Ipv6Addr> v6;
-    for_each([&](const Netdev& netdev) {
-        if (netdev.netns != &netns) {
-            return;
+    std::vector<Netdev*> members;
+    for (const auto& [name, netdev] : domain.netns->netdevs) {
+        if (&netdev->domain() != &domain) {
+            continue;
         }
-        for (const auto& own : netdev.addresses) {
+        members.push_back(netdev);
+        for (const auto& own : netdev->addresses) {
             if (own.address.is_v4()) {
                 v4.push_back(own.address.v4());
             } else if (!own.address.v6().is_link_local()) {
                 v6.push_back(own.address.v6());
             }
         }
-        if (netdev.link_local) {
-            v6.push_back(*netdev.link_local);
+        if (netdev->link_local) {
+            v6.push_back(*netdev->link_local);
         }
-    });
-    netns.local = std::make_shared<const fib::LocalAddresses>(std::move(v4), std::move(v6));
-    for_each([&](const Netdev& netdev) {
-        if (netdev.netns == &netns) {
-            publish(netdev);
-        }
-    });
+    }
+    domain.local = std::make_shared<const fib::LocalAddresses>(std::move(v4), std::move(v6));
+    for (const Netdev* netdev : members) {
+        publish(*netdev);
+    }
+}
+
+void Netdevs::publish_all(const Netns& netns) {
+    for (const auto& [name, netdev] : netns.netdevs) {
+        publish(*netdev);
+    }
 }
 
 }  // namespace sluice::control

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +19,7 @@
 #include "base/result.h"
 #include "config/model.h"
 #include "control/dataplane.h"
+#include "control/ingress_classes.h"
 #include "fib/lpm.h"
 #include "fib/shared.h"
 #include "net/address.h"
@@ -26,15 +27,9 @@
 
 namespace sluice::control {
 
-/// A routing instance: what its netdevs share.
-struct Netns {
-    NetnsId id;
-    std::string name;
-    NetdevId loopback;
-    const fib::Ipv4Lpm* fib4 = nullptr;  // main table
-    const fib::Ipv6Lpm* fib6 = nullptr;
-    std::shared_ptr<const fib::LocalAddresses> local;
-};
+class Changes;
+struct Netns;
+struct Table;
 
 /// A netdev as the control thread knows it.
 struct Netdev {
@@ -49,16 +44,24 @@ struct Netdev {
 
     std::string devargs;  // of a port
     std::unique_ptr<PortDevice> device;
+    bool promiscuous = false;         // the device, for whatever reason
     dpdk::Link link;                  // as last polled
     std::vector<std::size_t> polled;  // by RX queue: the worker
-    std::vector<Netdev*> vlans;
+    std::vector<Netdev*> vlans;       // in whatever netns
 
     Netdev* parent = nullptr;  // of a vlan
     std::uint16_t vlan_id = 0;
 
+    Netdev* master = nullptr;  // the VRF that it is a member of
+    /// Of the head of a routing domain, which a VRF or the loopback of its netns is: the table that
+    /// what comes in by its members is looked up in, and the addresses that are the router's own
+    /// there.
+    Table* table = nullptr;
+    std::shared_ptr<const fib::LocalAddresses> local;
+
     /// MAC changes under way: dsts stay unresolved until no worker reads the old source MAC.
     unsigned rewriting = 0;
-    /// By writer: what the id had counted before this netdev got it.
+    /// By writer: what the id had counted before this netdev got it; empty: nothing.
     std::vector<stats::NetdevCounters> baseline;
 
     bool stopped = false;  // the device, for a change that it takes in no other way
@@ -76,32 +79,44 @@ struct Netdev {
     /// Why nobody on its link can have the address; empty when somebody can.
     std::string_view never_a_host(const net::IpAddr& address) const noexcept;
     const Netdev& port() const noexcept { return parent == nullptr ? *this : *parent; }
+
+    /// It has a link to others.
+    bool is_link() const noexcept {
+        return kind == fib::NetdevKind::kPort || kind == fib::NetdevKind::kVlan;
+    }
+    /// The head of its routing domain.
+    Netdev& domain() const noexcept;
+    /// Where its connected routes are, and what comes in is looked up.
+    Table& routing_table() const noexcept { return *domain().table; }
 };
 
-/// All netdevs by name and id, and their views for the workers. Control thread.
+/// All netdevs by id, and their views for the workers. Control thread.
 class Netdevs {
 public:
     /// Time since any epoch that does not jump.
     using Clock = std::function<std::chrono::nanoseconds()>;
 
-    Netdevs(fib::Shared& shared, Reclaimer& reclaimer, Clock clock);
+    Netdevs(fib::Shared& shared, Changes& changes, Clock clock);
     Netdevs(const Netdevs&) = delete;
     Netdevs& operator=(const Netdevs&) = delete;
     Netdevs(Netdevs&&) = delete;
     Netdevs& operator=(Netdevs&&) = delete;
     ~Netdevs();
 
-    /// Takes the id that has been free for longest, else a new one. kExists, kLimit. Not published
-    /// yet.
+    /// Takes an id that has been free for long, else a new one, else any that is free. kExists,
+    /// kLimit. Not published yet.
     Result<Netdev*> create(const std::string& name, fib::NetdevKind kind, Netns& netns);
-    /// Unpublishes; the id is free again when no worker can know it any more and none still holds a
-    /// packet that came in there.
+    /// Unpublishes; the id is free again when no worker can know it any more, no dst leads out of
+    /// it and none holds a packet that came in there.
     void destroy(Netdev& netdev);
+    /// Takes it to `to` under another id, so that nothing that knows the old one finds it there.
+    /// Unpublishes; what was published of it and belongs to the old id is the caller's affair.
+    /// There must be room(1), and no netdev of that name.
+    void move(Netdev& netdev, Netns& to);
+    /// Whether create() and move() have `count` ids.
+    Result<void> room(std::size_t count);
 
-    Netdev* find(std::string_view name) const noexcept;
-    Netdev* find(NetdevId id) const noexcept { return by_id_[id.value]; }
-    /// kNotFound names it.
-    Result<Netdev*> get(std::string_view name) const;
+    Netdev* find(NetdevId id) const noexcept { return by_id_[id.value].get(); }
     /// In order of id.
     template <class Fn>
     void for_each(Fn&& fn) const {
@@ -111,35 +126,51 @@ public:
             }
         }
     }
-    /// The netdev with that own address; link-local ones belong to a link and do not count.
-    Netdev* owner_of(const net::IpAddr& address) const noexcept;
-    /// The netdev with a subnet that holds the address, the longest prefix first.
-    Netdev* on_link(const net::IpAddr& address) const noexcept;
-
+    /// The netdev of a routing domain with that own address; link-local ones belong to a link and
+    /// do not count.
+    static Netdev* owner_of(const Netdev& domain, const net::IpAddr& address) noexcept;
+    /// The netdev of the domain with a subnet that holds the address, the longest prefix first.
+    static Netdev* on_link(const Netdev& domain, const net::IpAddr& address) noexcept;
     /// Publishes a new view of it.
     void publish(const Netdev& netdev);
-    /// Rebuilds the own addresses of a netns and publishes all its netdevs.
-    void publish_all(Netns& netns);
+    /// Rebuilds the own addresses of a domain and publishes all its netdevs.
+    void publish_domain(Netdev& domain);
+    /// Publishes all of a netns.
+    void publish_all(const Netns& netns);
+
+    /// A netdev that was destroyed or moved, by its id then.
+    struct Gone {
+        NetdevId id;
+        std::string name;
+        std::chrono::nanoseconds since;
+        bool unknown = false;  // no worker can know the id any more
+    };
+    /// Those that something still refers to; the others' ids are free.
+    std::vector<Gone> draining() const;
+    std::size_t dsts(NetdevId id) const noexcept { return shared_.dsts.leading_out_of(id); }
+    std::chrono::nanoseconds now() const { return clock_(); }
+    /// By a netdev that is gone.
+    bool used_before(NetdevId id) const noexcept { return used_before_[id.value]; }
 
     bool forward_class_e = true;  // goes into every view
+    /// Packets that workers hold of those that came in there.
+    std::function<std::uint64_t(NetdevId)> held = [](NetdevId) { return 0; };
 
 private:
-    std::unique_ptr<fib::NetdevView> make_view(const Netdev& netdev) const;
+    std::unique_ptr<fib::NetdevView> make_view(const Netdev& netdev);
     void swap_view(NetdevId id, const fib::NetdevView* view);
+    void retire(Netdev& netdev);
+    bool is_free(const Gone& gone) const;
     std::optional<NetdevId> take_id();
 
-    struct FreeId {
-        NetdevId id;
-        std::chrono::nanoseconds destroyed;
-    };
-
     fib::Shared& shared_;
-    Reclaimer& reclaimer_;
+    Changes& changes_;
     Clock clock_;
-    std::map<std::string, std::unique_ptr<Netdev>, std::less<>> by_name_;
-    std::array<Netdev*, kMaxNetdevs> by_id_{};
-    std::deque<FreeId> free_ids_;  // in order of destroy()
-    std::size_t ids_end_ = 0;      // above the highest id ever used
+    IngressClasses classes_;
+    std::array<std::unique_ptr<Netdev>, kMaxNetdevs> by_id_{};
+    std::deque<Gone> gone_;  // in order of time
+    std::bitset<kMaxNetdevs> used_before_;
+    std::size_t ids_end_ = 0;  // above the highest id ever used
 };
 
 /// The link-local address that a netdev has: none without IPv6, a configured one, else from the

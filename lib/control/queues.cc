@@ -30,6 +30,15 @@ void Queues::publish(Netdev& port) {
     }
 }
 
+void Queues::rename(const Netdev& port, NetdevId before) {
+    for (const std::size_t worker : std::set(port.polled.begin(), port.polled.end())) {
+        for (pipeline::RxQueue& queue : lists_[worker]) {
+            queue.netdev = queue.netdev == before ? port.id : queue.netdev;
+        }
+        send(worker);
+    }
+}
+
 void Queues::withdraw(const Netdev& port) {
     for (const std::size_t worker : std::set(port.polled.begin(), port.polled.end())) {
         std::erase_if(lists_[worker],

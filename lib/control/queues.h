@@ -19,6 +19,8 @@ public:
     /// Spreads the port's queues, each to the worker with the fewest, and publishes. A port that
     /// had queues before gets the same workers.
     void publish(Netdev& port);
+    /// The port has another id than before; its queues stay with their workers.
+    void rename(const Netdev& port, NetdevId before);
     /// After the grace period no worker touches the port.
     void withdraw(const Netdev& port);
 

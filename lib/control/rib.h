@@ -82,6 +82,8 @@ public:
     /// First route of `prefix`, null if none; the others follow it in order.
     Route<Addr>* first(const Prefix& prefix);
     Route<Addr>* next(Route<Addr>& route);
+    /// The first of all; null: none.
+    Route<Addr>* front() noexcept { return routes_.empty() ? nullptr : &*routes_.begin(); }
     /// The active route of the longest prefix that holds `address`.
     const Route<Addr>* match(const Addr& address) const { return match(address, 0); }
     /// The same among prefixes of at least `shortest`.

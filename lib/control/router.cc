@@ -14,6 +14,7 @@
 
 #include "config/config.h"
 #include "control/apply.h"
+#include "control/policies.h"
 
 namespace sluice::control {
 
@@ -34,11 +35,88 @@ Result<std::string> read_file(const std::string& path) {
     return text;
 }
 
+namespace {
+
+config::NetdevSettings* settings_of(config::Netns& netns, const std::string& name) {
+    if (const auto port = netns.ports.find(name); port != netns.ports.end()) {
+        return &port->second.settings;
+    }
+    const auto vlan = netns.vlans.find(name);
+    return vlan == netns.vlans.end() ? nullptr : &vlan->second.settings;
+}
+
+std::vector<config::Address>* addresses_of(config::Netns& netns, const std::string& name) {
+    if (const auto port = netns.ports.find(name); port != netns.ports.end()) {
+        return &port->second.addresses;
+    }
+    const auto vlan = netns.vlans.find(name);
+    return vlan == netns.vlans.end() ? nullptr : &vlan->second.addresses;
+}
+
+std::string_view kind_name(fib::NetdevKind kind) noexcept {
+    switch (kind) {
+        case fib::NetdevKind::kBlackhole:
+            return "blackhole";
+        case fib::NetdevKind::kLoopback:
+            return "loopback";
+        case fib::NetdevKind::kPort:
+            return "port";
+        case fib::NetdevKind::kVlan:
+            return "vlan";
+        case fib::NetdevKind::kVrf:
+            return "vrf";
+    }
+    return "";
+}
+
+LinkInfo describe(const Netdevs& netdevs, const Netdev& netdev) {
+    LinkInfo info;
+    info.id = netdev.id;
+    info.name = netdev.name;
+    info.kind = kind_name(netdev.kind);
+    info.netns = netdev.netns->name;
+    info.mtu = netdev.settings.mtu;
+    info.up = netdev.settings.up;
+    info.running = netdev.up() && netdev.carrier();
+    info.forwarding = netdev.settings.forwarding;
+    info.settings = netdev.settings;
+    info.dsts = netdevs.dsts(netdev.id);
+    if (netdev.master != nullptr) {
+        info.vrf = netdev.master->name;
+    }
+    if (netdev.kind == fib::NetdevKind::kVrf) {
+        info.table = netdev.table->id;
+    }
+    if (netdev.device != nullptr) {
+        info.device = netdev.devargs;
+        info.driver = netdev.device->driver();
+        info.rx_queues = netdev.device->rx_queues();
+        info.speed_mbps = netdev.link.speed_mbps;
+    }
+    if (netdev.is_link()) {
+        info.mac = netdev.mac;
+    }
+    if (netdev.parent != nullptr) {
+        info.link = netdev.parent->name;
+        info.vlan_id = netdev.vlan_id;
+    }
+    info.addresses = netdev.addresses;
+    if (netdev.link_local && std::ranges::none_of(netdev.addresses, [&](const auto& own) {
+            return own.address == net::IpAddr{*netdev.link_local};
+        })) {
+        info.addresses.push_back({*netdev.link_local, 64});
+    }
+    return info;
+}
+
+}  // namespace
+
 Router::Router(Engine& engine, config::Config running)
     : engine_(engine), running_(std::move(running)) {
     engine_.change_instance({.icmp = running_.icmp,
                              .forward_class_e = running_.forward_class_e,
-                             .idle = running_.workers.idle});
+                             .idle = running_.workers.idle,
+                             .cache = running_.workers.cache});
 }
 
 Result<void> Router::apply(config::Config wanted) {
@@ -78,206 +156,487 @@ std::string Router::effective_config() const {
     return config::emit(running_);
 }
 
-// --- links --------------------------------------------------------------------------------------
-
-config::NetdevSettings* Router::settings_of(const std::string& name) {
-    auto& netns = running_.default_netns;
-    if (const auto port = netns.ports.find(name); port != netns.ports.end()) {
-        return &port->second.settings;
-    }
-    const auto vlan = netns.vlans.find(name);
-    return vlan == netns.vlans.end() ? nullptr : &vlan->second.settings;
+config::Netns& Router::config_of(const Netns& netns) {
+    return netns.name == kDefaultNetns ? running_.default_netns : running_.netns[netns.name];
 }
 
-std::vector<config::Address>* Router::addresses_of(const std::string& name) {
-    auto& netns = running_.default_netns;
-    if (const auto port = netns.ports.find(name); port != netns.ports.end()) {
-        return &port->second.addresses;
-    }
-    const auto vlan = netns.vlans.find(name);
-    return vlan == netns.vlans.end() ? nullptr : &vlan->second.addresses;
-}
-
-void Router::forget(const std::string& name) {
-    auto& netns = running_.default_netns;
+void Router::forget(config::Netns& netns, const std::string& name) {
     netns.ports.erase(name);
     netns.vlans.erase(name);
+    netns.vrfs.erase(name);
+    for (auto& [vrf, members] : netns.vrfs) {
+        std::erase(members.interfaces, name);
+    }
     std::erase_if(netns.routes, [&](const auto& route) { return route.dev == name; });
     std::erase_if(netns.neighbors, [&](const auto& neighbor) { return neighbor.dev == name; });
 }
 
-Result<void> Router::add_port(const std::string& name, const config::Port& port) {
-    if (auto ok = engine_.add_port(name, port); !ok) {
+void Router::forget_nexthops(const Netns& netns) {
+    config::Netns& config = config_of(netns);
+    if (config.nexthops.empty()) {
+        return;
+    }
+    std::map<std::uint32_t, config::NextHop> left;
+    for (NextHopInfo& info : engine_.nexthops(netns)) {
+        info.hop.at = config.nexthops[info.id].at;
+        left.emplace(info.id, std::move(info.hop));
+    }
+    config.nexthops = std::move(left);
+    std::erase_if(config.routes, [&](const auto& route) {
+        return route.nexthop && !config.nexthops.contains(*route.nexthop);
+    });
+}
+
+// --- netns --------------------------------------------------------------------------------------
+
+Result<void> Router::add_netns(const std::string& name) {
+    if (const auto made = engine_.add_netns(name); !made) {
+        return std::unexpected(made.error());
+    }
+    running_.netns.try_emplace(name);
+    return {};
+}
+
+Result<Ticket> Router::delete_netns(const std::string& name) {
+    const auto found = engine_.netns().get(name);
+    if (!found) {
+        return std::unexpected(found.error());
+    }
+    const auto ticket = engine_.delete_netns(**found);
+    if (ticket) {
+        auto ended = running_.netns.extract(name);
+        for (auto& [port_name, port] : ended.mapped().ports) {
+            port.addresses.clear();
+            running_.default_netns.ports.emplace(port_name, std::move(port));
+        }
+    }
+    return ticket;
+}
+
+std::vector<NetnsInfo> Router::netns() const {
+    std::vector<NetnsInfo> list;
+    engine_.netns().for_each([&](const Netns& netns) {
+        NetnsInfo info;
+        info.name = netns.name;
+        info.netdevs = netns.netdevs.size();
+        for (const auto& [id, table] : netns.tables) {
+            info.routes4 += table->v4.size();
+            info.routes6 += table->v6.size();
+        }
+        info.generation4 = netns.generations4.whole();
+        info.generation6 = netns.generations6.whole();
+        list.push_back(std::move(info));
+    });
+    return list;
+}
+
+Result<Ticket> Router::move_link(const std::string& netns,
+                                 const std::string& name,
+                                 const std::string& to) {
+    const auto found = engine_.netns().get(netns);
+    if (!found) {
+        return std::unexpected(found.error());
+    }
+    const auto target = engine_.netns().get(to);
+    if (!target) {
+        return std::unexpected(target.error());
+    }
+    const auto ticket = engine_.move_link(**found, name, **target);
+    if (!ticket || *found == *target) {
+        return ticket;
+    }
+    config::Netns& from = config_of(**found);
+    config::Netns& into = config_of(**target);
+    const auto take = [&](auto& source, auto& sink, const std::string& what) {
+        auto node = source.extract(what);
+        if (!node.empty()) {
+            node.mapped().addresses.clear();
+            sink.insert(std::move(node));
+        }
+        forget(from, what);
+    };
+    std::vector<std::string> vlans;
+    if (from.ports.contains(name)) {
+        for (const auto& [vlan, config] : from.vlans) {
+            if (config.link == name) {
+                vlans.push_back(vlan);
+            }
+        }
+    } else {
+        vlans.push_back(name);
+    }
+    take(from.ports, into.ports, name);
+    for (const std::string& vlan : vlans) {
+        take(from.vlans, into.vlans, vlan);
+    }
+    forget_nexthops(**found);
+    return ticket;
+}
+
+// --- links --------------------------------------------------------------------------------------
+
+Result<void> Router::add_port(const std::string& netns,
+                              const std::string& name,
+                              const config::Port& port) {
+    const auto found = engine_.netns().get(netns);
+    if (!found) {
+        return std::unexpected(found.error());
+    }
+    if (auto ok = engine_.add_port(**found, name, port); !ok) {
         return ok;
     }
-    running_.default_netns.ports.emplace(name, port).first->second.addresses.clear();
-    for (const auto& address : port.addresses) {
-        if (auto ok = add_address(name, address.value); !ok) {
-            static_cast<void>(delete_netdevs(std::array{name}));
+    config_of(**found).ports.emplace(name, port).first->second.addresses.clear();
+    return add_addresses(netns, name, port.addresses);
+}
+
+Result<void> Router::add_vlan(const std::string& netns,
+                              const std::string& name,
+                              const config::Vlan& vlan) {
+    const auto found = engine_.netns().get(netns);
+    if (!found) {
+        return std::unexpected(found.error());
+    }
+    if (auto ok = engine_.add_vlan(**found, name, vlan); !ok) {
+        return ok;
+    }
+    config_of(**found).vlans.emplace(name, vlan).first->second.addresses.clear();
+    return add_addresses(netns, name, vlan.addresses);
+}
+
+Result<void> Router::add_addresses(const std::string& netns,
+                                   const std::string& netdev,
+                                   std::span<const config::Address> addresses) {
+    for (const auto& address : addresses) {
+        if (auto ok = add_address(netns, netdev, address.value); !ok) {
+            static_cast<void>(delete_netdevs(netns, std::array{netdev}));
             return ok;
         }
     }
     return {};
 }
 
-Result<void> Router::add_vlan(const std::string& name, const config::Vlan& vlan) {
-    if (auto ok = engine_.add_vlan(name, vlan); !ok) {
+Result<void> Router::add_vrf(const std::string& netns,
+                             const std::string& name,
+                             std::uint32_t table) {
+    const auto found = engine_.netns().get(netns);
+    if (!found) {
+        return std::unexpected(found.error());
+    }
+    if (auto ok = engine_.add_vrf(**found, name, table); !ok) {
         return ok;
     }
-    running_.default_netns.vlans.emplace(name, vlan).first->second.addresses.clear();
-    for (const auto& address : vlan.addresses) {
-        if (auto ok = add_address(name, address.value); !ok) {
-            static_cast<void>(delete_netdevs(std::array{name}));
-            return ok;
+    config_of(**found).vrfs[name].table = table;
+    return {};
+}
+
+Result<Ticket> Router::delete_netdevs(const std::string& netns,
+                                      std::span<const std::string> names) {
+    const auto found = engine_.netns().get(netns);
+    if (!found) {
+        return std::unexpected(found.error());
+    }
+    const auto ticket = engine_.delete_netdevs(**found, names);
+    if (ticket) {
+        for (const std::string& name : names) {
+            forget(config_of(**found), name);
         }
+        forget_nexthops(**found);
     }
-    return {};
+    return ticket;
 }
 
-Result<void> Router::delete_netdevs(std::span<const std::string> names) {
-    if (auto ok = engine_.delete_netdevs(names); !ok) {
-        return ok;
+Result<void> Router::change_link(const std::string& netns,
+                                 const std::string& name,
+                                 const LinkChange& change) {
+    const auto found = engine_.netns().get(netns);
+    if (!found) {
+        return std::unexpected(found.error());
     }
-    for (const std::string& name : names) {
-        forget(name);
-    }
-    return {};
-}
-
-Result<void> Router::change_link(const std::string& name, const LinkChange& change) {
-    const auto netdev = engine_.netdevs().get(name);
+    const auto netdev = (*found)->get(name);
     if (!netdev) {
         return std::unexpected(netdev.error());
     }
-    config::NetdevSettings to = (*netdev)->settings;
+    const config::NetdevSettings from = (*netdev)->settings;
+    config::NetdevSettings to = from;
     to.up = change.up.value_or(to.up);
     to.mtu = change.mtu.value_or(to.mtu);
     to.promiscuous = change.promiscuous.value_or(to.promiscuous);
+    to.forwarding = change.forwarding.value_or(to.forwarding);
+    to.send_redirects = change.send_redirects.value_or(to.send_redirects);
+    to.source_validation = change.source_validation.value_or(to.source_validation);
+    to.route_localnet = change.route_localnet.value_or(to.route_localnet);
+    to.bc_forwarding = change.bc_forwarding.value_or(to.bc_forwarding);
+    to.mark = change.mark.value_or(to.mark);
     if (change.mac) {
         to.mac = change.mac;
     }
-    if (auto ok = engine_.change_netdev(name, to); !ok) {
+    const Changes::Scope scope(engine_.changes());
+    if (auto ok = engine_.change_netdev(**found, name, to); !ok) {
         return ok;
     }
-    *settings_of(name) = to;
+    config::Netns& config = config_of(**found);
+    if (change.vrf) {
+        if (auto ok = engine_.set_vrf(**found, name, *change.vrf); !ok) {
+            static_cast<void>(engine_.change_netdev(**found, name, from));
+            return ok;
+        }
+        for (auto& [vrf, members] : config.vrfs) {
+            std::erase(members.interfaces, name);
+        }
+        if (!change.vrf->empty()) {
+            config.vrfs.at(*change.vrf).interfaces.push_back(name);
+        }
+    }
+    *settings_of(config, name) = to;
     return {};
 }
 
 // --- addresses, routes, neighbors ---------------------------------------------------------------
 
-Result<void> Router::add_address(const std::string& dev, const net::InterfaceAddr& address) {
-    if (auto ok = engine_.add_address(dev, address); !ok) {
+Result<void> Router::add_address(const std::string& netns,
+                                 const std::string& dev,
+                                 const net::InterfaceAddr& address) {
+    const auto found = engine_.netns().get(netns);
+    if (!found) {
+        return std::unexpected(found.error());
+    }
+    if (auto ok = engine_.add_address(**found, dev, address); !ok) {
         return ok;
     }
-    addresses_of(dev)->push_back({.value = address, .at = {}});
+    addresses_of(config_of(**found), dev)->push_back({.value = address, .at = {}});
     return {};
 }
 
-Result<void> Router::delete_address(const std::string& dev, const net::InterfaceAddr& address) {
-    if (auto ok = engine_.delete_address(dev, address); !ok) {
+Result<void> Router::delete_address(const std::string& netns,
+                                    const std::string& dev,
+                                    const net::InterfaceAddr& address) {
+    const auto found = engine_.netns().get(netns);
+    if (!found) {
+        return std::unexpected(found.error());
+    }
+    if (auto ok = engine_.delete_address(**found, dev, address); !ok) {
         return ok;
     }
-    std::erase_if(*addresses_of(dev), [&](const auto& own) { return own.value == address; });
+    std::erase_if(*addresses_of(config_of(**found), dev),
+                  [&](const auto& own) { return own.value == address; });
     return {};
 }
 
-Result<void> Router::add_route(const RouteRequest& route, RouteMode mode) {
-    return engine_.add_route(route, mode);
+Result<void> Router::add_route(const std::string& netns,
+                               const RouteRequest& route,
+                               RouteMode mode) {
+    const auto found = engine_.netns().get(netns);
+    if (!found) {
+        return std::unexpected(found.error());
+    }
+    return engine_.add_route(**found, route, mode);
 }
 
-Result<void> Router::delete_route(const RouteRequest& route) {
-    return engine_.delete_route(route);
+Result<void> Router::delete_route(const std::string& netns, const RouteRequest& route) {
+    const auto found = engine_.netns().get(netns);
+    if (!found) {
+        return std::unexpected(found.error());
+    }
+    return engine_.delete_route(**found, route);
 }
 
-std::size_t Router::flush_routes(RouteOwner owner) {
-    return engine_.flush_routes(owner);
+Result<std::size_t> Router::flush_routes(const std::string& netns, RouteOwner owner) {
+    const auto found = engine_.netns().get(netns);
+    if (!found) {
+        return std::unexpected(found.error());
+    }
+    return engine_.flush_routes(**found, owner);
 }
 
-RouteLookup Router::lookup_route(const net::IpAddr& destination) const {
-    return engine_.lookup_route(destination);
+Result<RouteLookup> Router::lookup_route(const std::string& netns, const RouteQuery& query) const {
+    const auto found = engine_.netns().get(netns);
+    if (!found) {
+        return std::unexpected(found.error());
+    }
+    return engine_.lookup_route(**found, query);
 }
 
-Result<void> Router::add_neighbor(const std::string& dev,
+Result<void> Router::add_nexthop(const std::string& netns,
+                                 std::uint32_t id,
+                                 const config::NextHop& hop,
+                                 bool replace) {
+    const auto found = engine_.netns().get(netns);
+    if (!found) {
+        return std::unexpected(found.error());
+    }
+    if (auto ok = engine_.add_nexthop(**found, id, hop, RouteOwner::kCli, replace); !ok) {
+        return ok;
+    }
+    config_of(**found).nexthops[id] = hop;
+    forget_nexthops(**found);  // with the netdev that the gateway was found on
+    return {};
+}
+
+Result<void> Router::delete_nexthop(const std::string& netns, std::uint32_t id) {
+    const auto found = engine_.netns().get(netns);
+    if (!found) {
+        return std::unexpected(found.error());
+    }
+    if (auto ok = engine_.delete_nexthop(**found, id); !ok) {
+        return ok;
+    }
+    forget_nexthops(**found);
+    return {};
+}
+
+Result<std::vector<NextHopInfo>> Router::nexthops(const std::string& netns) const {
+    const auto found = engine_.netns().get(netns);
+    if (!found) {
+        return std::unexpected(found.error());
+    }
+    return engine_.nexthops(**found);
+}
+
+Result<void> Router::add_rule(const std::string& netns, const config::Rule& rule) {
+    const auto found = engine_.netns().get(netns);
+    if (!found) {
+        return std::unexpected(found.error());
+    }
+    if (auto ok = engine_.add_rule(**found, rule, RouteOwner::kCli); !ok) {
+        return ok;
+    }
+    take_rules(**found);
+    return {};
+}
+
+Result<void> Router::delete_rule(const std::string& netns, const config::Rule& rule) {
+    const auto found = engine_.netns().get(netns);
+    if (!found) {
+        return std::unexpected(found.error());
+    }
+    if (auto ok = engine_.delete_rule(**found, rule); !ok) {
+        return ok;
+    }
+    take_rules(**found);
+    return {};
+}
+
+void Router::take_rules(const Netns& netns) {
+    auto& rules = config_of(netns).routing_policy;
+    rules.clear();
+    for (RuleInfo& info : engine_.rules(netns)) {
+        rules.push_back(std::move(info.rule));
+    }
+}
+
+Result<std::vector<RuleInfo>> Router::rules(const std::string& netns) const {
+    const auto found = engine_.netns().get(netns);
+    if (!found) {
+        return std::unexpected(found.error());
+    }
+    return engine_.rules(**found);
+}
+
+Result<std::vector<ExceptionInfo>> Router::exceptions(const std::string& netns) const {
+    const auto found = engine_.netns().get(netns);
+    if (!found) {
+        return std::unexpected(found.error());
+    }
+    return engine_.exceptions(**found);
+}
+
+Result<std::size_t> Router::flush_exceptions(const std::string& netns) {
+    const auto found = engine_.netns().get(netns);
+    if (!found) {
+        return std::unexpected(found.error());
+    }
+    return engine_.flush_exceptions(**found);
+}
+
+Result<void> Router::add_neighbor(const std::string& netns,
+                                  const std::string& dev,
                                   const net::IpAddr& address,
                                   const net::MacAddr& lladdr) {
-    if (auto ok = engine_.add_neighbor(dev, address, lladdr, steady_now()); !ok) {
+    const auto found = engine_.netns().get(netns);
+    if (!found) {
+        return std::unexpected(found.error());
+    }
+    if (auto ok = engine_.add_neighbor(**found, dev, address, lladdr, steady_now()); !ok) {
         return ok;
     }
-    auto& neighbors = running_.default_netns.neighbors;
+    auto& neighbors = config_of(**found).neighbors;
     std::erase_if(neighbors, [&](const auto& n) { return n.dev == dev && n.to == address; });
     neighbors.push_back({.to = address, .dev = dev, .lladdr = lladdr, .at = {}});
     return {};
 }
 
-Result<void> Router::delete_neighbor(const std::string& dev, const net::IpAddr& address) {
-    if (auto ok = engine_.delete_neighbor(dev, address); !ok) {
+Result<void> Router::delete_neighbor(const std::string& netns,
+                                     const std::string& dev,
+                                     const net::IpAddr& address) {
+    const auto found = engine_.netns().get(netns);
+    if (!found) {
+        return std::unexpected(found.error());
+    }
+    if (auto ok = engine_.delete_neighbor(**found, dev, address); !ok) {
         return ok;
     }
-    std::erase_if(running_.default_netns.neighbors,
+    std::erase_if(config_of(**found).neighbors,
                   [&](const auto& n) { return n.dev == dev && n.to == address; });
     return {};
 }
 
-Result<std::size_t> Router::flush_neighbors(const std::string& dev) {
-    return engine_.flush_neighbors(dev);
+Result<std::size_t> Router::flush_neighbors(const std::string& netns, const std::string& dev) {
+    const auto found = engine_.netns().get(netns);
+    if (!found) {
+        return std::unexpected(found.error());
+    }
+    return engine_.flush_neighbors(**found, dev);
 }
 
 // --- show ---------------------------------------------------------------------------------------
 
-std::vector<LinkInfo> Router::links() const {
-    const auto kind_name = [](fib::NetdevKind kind) {
-        switch (kind) {
-            case fib::NetdevKind::kBlackhole:
-                return "blackhole";
-            case fib::NetdevKind::kLoopback:
-                return "loopback";
-            case fib::NetdevKind::kPort:
-                return "port";
-            case fib::NetdevKind::kVlan:
-                return "vlan";
-            case fib::NetdevKind::kVrf:
-                return "vrf";
-        }
-        return "";
-    };
+std::vector<LinkInfo> Router::links(const std::string& netns) const {
     std::vector<LinkInfo> links;
     engine_.netdevs().for_each([&](const Netdev& netdev) {
-        LinkInfo info;
-        info.id = netdev.id;
-        info.name = netdev.name;
-        info.kind = kind_name(netdev.kind);
-        info.netns = netdev.netns->name;
-        info.mtu = netdev.settings.mtu;
-        info.up = netdev.settings.up;
-        info.running = netdev.up() && netdev.carrier();
-        info.forwarding = netdev.settings.forwarding;
-        if (netdev.device != nullptr) {
-            info.device = netdev.devargs;
-            info.driver = netdev.device->driver();
-            info.rx_queues = netdev.device->rx_queues();
-            info.speed_mbps = netdev.link.speed_mbps;
+        if (netns.empty() || netdev.netns->name == netns) {
+            links.push_back(describe(engine_.netdevs(), netdev));
         }
-        if (netdev.device != nullptr || netdev.parent != nullptr) {
-            info.mac = netdev.mac;
-        }
-        if (netdev.parent != nullptr) {
-            info.link = netdev.parent->name;
-            info.vlan_id = netdev.vlan_id;
-        }
-        info.addresses = netdev.addresses;
-        if (netdev.link_local && std::ranges::none_of(netdev.addresses, [&](const auto& own) {
-                return own.address == net::IpAddr{*netdev.link_local};
-            })) {
-            info.addresses.push_back({*netdev.link_local, 64});
-        }
-        links.push_back(std::move(info));
     });
     return links;
 }
 
-std::vector<AddressInfo> Router::addresses() const {
+Result<LinkInfo> Router::link(const std::string& netns, const std::string& name) const {
+    const auto found = engine_.netns().get(netns);
+    if (!found) {
+        return std::unexpected(found.error());
+    }
+    const auto netdev = (*found)->get(name);
+    if (!netdev) {
+        return std::unexpected(netdev.error());
+    }
+    return describe(engine_.netdevs(), **netdev);
+}
+
+Result<std::vector<VrfInfo>> Router::vrfs(const std::string& netns) const {
+    const auto found = engine_.netns().get(netns);
+    if (!found) {
+        return std::unexpected(found.error());
+    }
+    std::vector<VrfInfo> list;
+    for (const auto& [name, netdev] : (*found)->netdevs) {
+        if (netdev->kind == fib::NetdevKind::kVrf) {
+            list.push_back({.name = name, .table = netdev->table->id, .interfaces = {}});
+            for (const auto& [member, other] : (*found)->netdevs) {
+                if (other->master == netdev) {
+                    list.back().interfaces.push_back(member);
+                }
+            }
+        }
+    }
+    return list;
+}
+
+Result<std::vector<AddressInfo>> Router::addresses(const std::string& netns) const {
+    if (const auto found = engine_.netns().get(netns); !found) {
+        return std::unexpected(found.error());
+    }
     std::vector<AddressInfo> list;
-    for (const LinkInfo& link : links()) {
+    for (const LinkInfo& link : links(netns)) {
         for (const auto& address : link.addresses) {
             list.push_back(
                 {.netdev = link.name,
@@ -288,25 +647,80 @@ std::vector<AddressInfo> Router::addresses() const {
     return list;
 }
 
-void Router::for_each_route(const std::function<void(const RouteInfo&)>& each) const {
-    engine_.for_each_route(each);
-}
-
 std::optional<net::IpPrefix> Router::routes_after(
+    const std::string& netns,
+    std::uint32_t table,
     const std::optional<net::IpPrefix>& after,
     std::size_t limit,
     const std::function<void(const RouteInfo&)>& each) const {
-    return engine_.routes_after(after, limit, each);
+    const Netns* found = engine_.netns().find(netns);
+    return found == nullptr ? std::nullopt
+                            : engine_.routes_after(*found, table, after, limit, each);
 }
 
-std::vector<NeighborInfo> Router::neighbors() const {
+Result<std::vector<std::uint32_t>> Router::tables(const std::string& netns) const {
+    const auto found = engine_.netns().get(netns);
+    if (!found) {
+        return std::unexpected(found.error());
+    }
+    std::vector<std::uint32_t> ids;
+    for (const auto& [id, table] : (*found)->tables) {
+        if (table->v4.size() + table->v6.size() != 0) {
+            ids.push_back(id);
+        }
+    }
+    return ids;
+}
+
+Result<std::vector<NeighborInfo>> Router::neighbors(const std::string& netns) const {
+    const auto found = engine_.netns().get(netns);
+    if (!found) {
+        return std::unexpected(found.error());
+    }
     std::vector<NeighborInfo> list;
     engine_.neighbors().table().for_each([&](const Neighbor& neighbor) {
         const Netdev* netdev = engine_.netdevs().find(neighbor.key.netdev);
-        list.push_back({.address = neighbor.key.address,
-                        .netdev = netdev == nullptr ? "" : netdev->name,
-                        .lladdr = neighbor.mac,
-                        .state = std::string(to_string(neighbor.state))});
+        if (netdev != nullptr && netdev->netns == *found) {
+            list.push_back({.address = neighbor.key.address,
+                            .netdev = netdev->name,
+                            .lladdr = neighbor.mac,
+                            .state = std::string(to_string(neighbor.state))});
+        }
+    });
+    return list;
+}
+
+CacheInfo Router::cache() const {
+    CacheInfo info{
+        .mode = running_.workers.cache, .entries = running_.workers.cache_entries, .bypassing = {}};
+    engine_.netns().for_each([&](const Netns& netns) {
+        if (netns.policies->bypasses_cache()) {
+            info.bypassing.push_back(netns.name);
+        }
+    });
+    return info;
+}
+
+void Router::set_cache_mode(config::CacheMode mode) {
+    engine_.set_cache_mode(mode);
+    running_.workers.cache = mode;
+}
+
+std::vector<UncachedInfo> Router::uncached() const {
+    std::vector<UncachedInfo> list;
+    engine_.netdevs().for_each([&](const Netdev& netdev) {
+        for (std::size_t worker = 0; worker < engine_.dataplane().workers(); ++worker) {
+            for (const net::Family family : {net::Family::kIpv4, net::Family::kIpv6}) {
+                const std::size_t dsts = engine_.uncached().count(worker, family, netdev.id);
+                if (dsts != 0) {
+                    list.push_back({.worker = worker,
+                                    .netns = netdev.netns->name,
+                                    .netdev = netdev.name,
+                                    .family = family,
+                                    .dsts = dsts});
+                }
+            }
+        }
     });
     return list;
 }

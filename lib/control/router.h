@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "config/model.h"
+#include "control/apply.h"
 #include "control/controller.h"
 #include "control/engine.h"
 
@@ -22,30 +23,86 @@ public:
     Result<void> apply(config::Config wanted);
 
 public:  // Controller
-    Result<void> add_port(const std::string& name, const config::Port& port) override;
-    Result<void> add_vlan(const std::string& name, const config::Vlan& vlan) override;
-    Result<void> delete_netdevs(std::span<const std::string> names) override;
-    Result<void> change_link(const std::string& name, const LinkChange& change) override;
-    Result<void> add_address(const std::string& dev, const net::InterfaceAddr& address) override;
-    Result<void> delete_address(const std::string& dev, const net::InterfaceAddr& address) override;
-    Result<void> add_route(const RouteRequest& route, RouteMode mode) override;
-    Result<void> delete_route(const RouteRequest& route) override;
-    std::size_t flush_routes(RouteOwner owner) override;
-    RouteLookup lookup_route(const net::IpAddr& destination) const override;
-    Result<void> add_neighbor(const std::string& dev,
+    Result<void> add_netns(const std::string& name) override;
+    Result<Ticket> delete_netns(const std::string& name) override;
+    std::vector<NetnsInfo> netns() const override;
+
+    Result<void> add_port(const std::string& netns,
+                          const std::string& name,
+                          const config::Port& port) override;
+    Result<void> add_vlan(const std::string& netns,
+                          const std::string& name,
+                          const config::Vlan& vlan) override;
+    Result<void> add_vrf(const std::string& netns,
+                         const std::string& name,
+                         std::uint32_t table) override;
+    Result<Ticket> delete_netdevs(const std::string& netns,
+                                  std::span<const std::string> names) override;
+    Result<void> change_link(const std::string& netns,
+                             const std::string& name,
+                             const LinkChange& change) override;
+    Result<Ticket> move_link(const std::string& netns,
+                             const std::string& name,
+                             const std::string& to) override;
+    bool settled(Ticket ticket) override { return engine_.settled(ticket); }
+
+    Result<void> add_address(const std::string& netns,
+                             const std::string& dev,
+                             const net::InterfaceAddr& address) override;
+    Result<void> delete_address(const std::string& netns,
+                                const std::string& dev,
+                                const net::InterfaceAddr& address) override;
+
+    Result<void> add_route(const std::string& netns,
+                           const RouteRequest& route,
+                           RouteMode mode) override;
+    Result<void> delete_route(const std::string& netns, const RouteRequest& route) override;
+    Result<std::size_t> flush_routes(const std::string& netns, RouteOwner owner) override;
+    Result<RouteLookup> lookup_route(const std::string& netns,
+                                     const RouteQuery& query) const override;
+
+    Result<void> add_nexthop(const std::string& netns,
+                             std::uint32_t id,
+                             const config::NextHop& hop,
+                             bool replace) override;
+    Result<void> delete_nexthop(const std::string& netns, std::uint32_t id) override;
+    Result<std::vector<NextHopInfo>> nexthops(const std::string& netns) const override;
+
+    Result<void> add_rule(const std::string& netns, const config::Rule& rule) override;
+    Result<void> delete_rule(const std::string& netns, const config::Rule& rule) override;
+    Result<std::vector<RuleInfo>> rules(const std::string& netns) const override;
+
+    Result<std::vector<ExceptionInfo>> exceptions(const std::string& netns) const override;
+    Result<std::size_t> flush_exceptions(const std::string& netns) override;
+
+    Result<void> add_neighbor(const std::string& netns,
+                              const std::string& dev,
                               const net::IpAddr& address,
                               const net::MacAddr& lladdr) override;
-    Result<void> delete_neighbor(const std::string& dev, const net::IpAddr& address) override;
-    Result<std::size_t> flush_neighbors(const std::string& dev) override;
+    Result<void> delete_neighbor(const std::string& netns,
+                                 const std::string& dev,
+                                 const net::IpAddr& address) override;
+    Result<std::size_t> flush_neighbors(const std::string& netns, const std::string& dev) override;
 
-    std::vector<LinkInfo> links() const override;
-    std::vector<AddressInfo> addresses() const override;
-    void for_each_route(const std::function<void(const RouteInfo&)>& each) const override;
+    std::vector<LinkInfo> links(const std::string& netns) const override;
+    Result<LinkInfo> link(const std::string& netns, const std::string& name) const override;
+    Result<std::vector<VrfInfo>> vrfs(const std::string& netns) const override;
+    Result<std::vector<AddressInfo>> addresses(const std::string& netns) const override;
     std::optional<net::IpPrefix> routes_after(
+        const std::string& netns,
+        std::uint32_t table,
         const std::optional<net::IpPrefix>& after,
         std::size_t limit,
         const std::function<void(const RouteInfo&)>& each) const override;
-    std::vector<NeighborInfo> neighbors() const override;
+    Result<std::vector<std::uint32_t>> tables(const std::string& netns) const override;
+    Result<std::vector<NeighborInfo>> neighbors(const std::string& netns) const override;
+
+    CacheInfo cache() const override;
+    void set_cache_mode(config::CacheMode mode) override;
+    void flush_cache() override { engine_.flush_cache(); }
+    std::vector<UncachedInfo> uncached() const override;
+    std::vector<DrainInfo> draining() const override { return engine_.draining(); }
+
     stats::NetdevCounters netdev_counters(NetdevId netdev) const override;
     stats::NetdevCounters netdev_counters_of(NetdevId netdev, std::size_t writer) const override;
     std::vector<WorkerInfo> workers() const override;
@@ -54,10 +111,15 @@ public:  // Controller
     Result<void> reload(const std::optional<std::string>& file) override;
 
 private:
-    config::NetdevSettings* settings_of(const std::string& name);
-    std::vector<config::Address>* addresses_of(const std::string& name);
-    /// Takes what the file had over a deleted netdev out of the running configuration.
-    void forget(const std::string& name);
+    config::Netns& config_of(const Netns& netns);
+    /// Takes what the file had over a netdev that is gone out of the running configuration.
+    static void forget(config::Netns& netns, const std::string& name);
+    /// The running configuration's next hops become those that the engine has.
+    void forget_nexthops(const Netns& netns);
+    void take_rules(const Netns& netns);
+    Result<void> add_addresses(const std::string& netns,
+                               const std::string& netdev,
+                               std::span<const config::Address> addresses);
 
     Engine& engine_;
     config::Config running_;

@@ -133,10 +133,12 @@ TEST_F(Apply, ChangesOverTheSocketAreUndoneByReload) {
     Router router(*engine, config::starting_point(config));
     expect_ok(router.apply(config));
     const std::string before = settled_dump();
-    expect_ok(router.change_link("p1", {.up = {}, .mtu = 1400, .mac = {}, .promiscuous = {}}));
-    expect_ok(router.add_address("p1", interface("10.5.0.1/24")));
-    expect_ok(router.delete_address("p0", interface("fd00::1/64")));
-    expect_ok(router.delete_neighbor("p1", ip("10.0.1.2")));
+    LinkChange smaller;
+    smaller.mtu = 1400;
+    expect_ok(router.change_link("default", "p1", smaller));
+    expect_ok(router.add_address("default", "p1", interface("10.5.0.1/24")));
+    expect_ok(router.delete_address("default", "p0", interface("fd00::1/64")));
+    expect_ok(router.delete_neighbor("default", "p1", ip("10.0.1.2")));
     const auto effective = parse(router.effective_config());
     EXPECT_EQ(effective.default_netns.ports.at("p1").settings.mtu, 1400);
     expect_ok(router.apply(config));
@@ -147,7 +149,7 @@ TEST_F(Apply, DeletedPortLeavesTheRunningConfiguration) {
     const auto config = parse(kBench);
     Router router(*engine, config::starting_point(config));
     expect_ok(router.apply(config));
-    expect_ok(router.delete_netdevs(std::array<std::string, 1>{"p1"}));
+    expect_ok(router.delete_netdevs("default", std::array<std::string, 1>{"p1"}));
     const auto effective = parse(router.effective_config());
     EXPECT_FALSE(effective.default_netns.ports.contains("p1"));
     EXPECT_EQ(effective.default_netns.routes.size(), 1U);  // the blackhole

@@ -147,6 +147,7 @@ public:
         return true;
     }
     const stats::Block& block(std::size_t worker) const noexcept override { return blocks[worker]; }
+    std::uint32_t clock_s() const noexcept override { return seconds; }
     std::vector<WorkerInfo> worker_infos() const override { return {}; }
     std::vector<PoolInfo> pool_infos() const override { return {}; }
 
@@ -155,6 +156,7 @@ public:
     std::vector<std::vector<pipeline::WorkerCommand>> commands;
     std::size_t command_room = 1000;
     std::vector<stats::Block> blocks;
+    std::uint32_t seconds = 1000;
     std::vector<std::pair<NetdevId, Bytes>> sent;
 };
 
@@ -162,7 +164,7 @@ class EngineTest : public ::testing::Test {
 protected:
     explicit EngineTest(std::size_t workers = 1, EngineOptions options = {}) : plane(workers) {
         options.clock = [this] { return now; };
-        engine = *Engine::create(options, shared, rcu, plane);
+        engine = *Engine::create(options, shared, changes, plane);
     }
 
     /// The test bench of the cases: p0 and p1, no routes.
@@ -173,7 +175,7 @@ protected:
                                            {"p0", "fd00::1/64"},
                                            {"p1", "10.0.1.1/24"},
                                            {"p1", "fd00:1::1/64"}}) {
-            expect_ok(engine->add_address(dev, interface(address)));
+            expect_ok(engine->add_address(ns(), dev, interface(address)));
         }
         plane.sent.clear();
     }
@@ -181,13 +183,13 @@ protected:
         config::Port port;
         port.device = fmt::format("dev-{}", name);
         port.settings.mac = mac(address);
-        expect_ok(engine->add_port(name, port));
+        expect_ok(engine->add_port(ns(), name, port));
     }
     void add_vlan(const std::string& name, const std::string& link, std::uint16_t id) {
         config::Vlan vlan;
         vlan.link = link;
         vlan.id = id;
-        expect_ok(engine->add_vlan(name, vlan));
+        expect_ok(engine->add_vlan(ns(), name, vlan));
     }
     static RouteRequest via(std::string_view to, std::string_view gateway) {
         RouteRequest route;
@@ -201,21 +203,27 @@ protected:
         route.type = std::move(type);
         return route;
     }
-    void add(const RouteRequest& route) { expect_ok(engine->add_route(route, RouteMode::kAdd)); }
+    void add(const RouteRequest& route) {
+        expect_ok(engine->add_route(ns(), route, RouteMode::kAdd));
+    }
     void set_up(const std::string& name, bool up) {
         config::NetdevSettings settings = netdev(name).settings;
         settings.up = up;
-        expect_ok(engine->change_netdev(name, settings));
+        expect_ok(engine->change_netdev(ns(), name, settings));
     }
     template <class T>
     static void expect_ok(const Result<T>& result) {
         EXPECT_TRUE(result.has_value()) << (result ? "" : result.error().message);
     }
-    static std::string code(const Result<void>& result) {
+    template <class T>
+    static std::string code(const Result<T>& result) {
         return result ? "fine" : std::string(to_string(result.error().code));
     }
 
-    Netdev& netdev(std::string_view name) { return *engine->netdevs().find(name); }
+    Netns& ns(std::string_view name = "default") { return *engine->netns().find(name); }
+    Netdev& netdev(std::string_view name, std::string_view netns = "default") {
+        return *ns(netns).find(name);
+    }
     const fib::NetdevView* view(std::string_view name) { return shared.netdev(netdev(name).id); }
     /// What a worker finds for a packet to `address`.
     const fib::Dst& dst(std::string_view address) {
@@ -226,7 +234,7 @@ protected:
     }
     /// "unicast via 10.0.1.2 dev p1" and the like, of the route that packets take.
     std::string route(std::string_view address) {
-        const RouteLookup found = engine->lookup_route(ip(address));
+        const RouteLookup found = *engine->lookup_route(ns(), {.destination = ip(address)});
         EXPECT_EQ(found.type, type_name(dst(address).type)) << "table and lookup disagree";
         std::string text = found.type;
         if (found.via) {
@@ -260,7 +268,7 @@ protected:
         for (const auto& [name, line] : netdevs) {
             text += fmt::format("{}\n", line);
         }
-        engine->for_each_route([&](const RouteInfo& r) {
+        engine->for_each_route(ns(), config::kMainTable, [&](const RouteInfo& r) {
             text += fmt::format("{} {} {} {} {} {} {} {}\n",
                                 r.prefix.to_string(),
                                 r.type,
@@ -287,8 +295,8 @@ protected:
     // --- the worker's and the wire's part ---
     void resolve(std::string_view dev, std::string_view address, std::size_t worker = 0) {
         engine->neighbors().handle(worker,
-                                   {pipeline::WorkerEvent::Kind::kResolve,
-                                    fib::NeighborKeyWords::of(netdev(dev).id, ip(address))},
+                                   {.kind = pipeline::WorkerEvent::Kind::kResolve,
+                                    .key = fib::NeighborKeyWords::of(netdev(dev).id, ip(address))},
                                    now);
     }
     /// A frame that a worker punts; returns how it was booked.
@@ -332,7 +340,8 @@ protected:
     static bool resolved(const fib::Dst& d) { return (d.state.load() & fib::Dst::kResolved) != 0; }
 
     dpdk::RcuDomain rcu;
-    fib::Shared shared{4096, 1024, 12345, rcu};
+    Changes changes{rcu};
+    fib::Shared shared{4096, 1024, 12345, changes};
     FakeDataplane plane;
     std::unique_ptr<Engine> engine;
     Time now = std::chrono::seconds(100);

@@ -33,7 +33,7 @@ protected:
     void change(const std::string& dev, auto fn) {
         config::NetdevSettings settings = netdev(dev).settings;
         fn(settings);
-        expect_ok(engine->change_netdev(dev, settings));
+        expect_ok(engine->change_netdev(ns(), dev, settings));
         plane.sent.clear();
     }
     static Bytes arp(Arp layer, sluice::test::Eth eth = {}) {
@@ -143,7 +143,7 @@ TEST_F(EngineNeighbors, WhomNobodyMayAskFor) {
     const auto key = fib::NeighborKeyWords::of(netdev("p0").id, ip("10.0.0.9"));
     set_up("p0", false);
     static_cast<void>(told());
-    engine->neighbors().handle(0, {pipeline::WorkerEvent::Kind::kResolve, key}, now);
+    engine->neighbors().handle(0, {.kind = pipeline::WorkerEvent::Kind::kResolve, .key = key}, now);
     EXPECT_EQ(told(), std::vector{Kind::kGone});
     resolve("p1", "fe80::9");  // a link-local one is on every link
     EXPECT_EQ(plane.sent.size(), 1U);
@@ -168,12 +168,12 @@ TEST_F(EngineNeighbors, Check_52_RouteWithANetdevOnlyAsksForTheHost) {
 }
 
 TEST_F(EngineNeighbors, Check_138_ArpSourceMatchesTheTargetsSubnet) {
-    expect_ok(engine->add_address("p0", interface("10.7.0.1/24")));
+    expect_ok(engine->add_address(ns(), "p0", interface("10.7.0.1/24")));
     plane.sent.clear();
     resolve("p0", "10.7.0.9");
     EXPECT_EQ(sluice::test::parse_frame(plane.sent.back().second).arp->sender_ip,
               ip("10.7.0.1").v4());
-    expect_ok(engine->delete_address("p0", interface("10.0.0.1/24")));
+    expect_ok(engine->delete_address(ns(), "p0", interface("10.0.0.1/24")));
     resolve("p0", "10.7.0.8");
     EXPECT_EQ(sluice::test::parse_frame(plane.sent.back().second).arp->sender_ip,
               ip("10.7.0.1").v4());
@@ -184,7 +184,7 @@ TEST_F(EngineNeighbors, Check_136_StaticEntryTakesOverAndOutlivesAFlap) {
     punt("p0", arp_reply("10.0.0.2", kHostMac));
     resolve("p0", "10.0.0.3");
     punt("p0", arp_reply("10.0.0.3", kGatewayMac));
-    expect_ok(engine->add_neighbor("p0", ip("10.0.0.2"), mac("02:bb:00:00:00:02"), now));
+    expect_ok(engine->add_neighbor(ns(), "p0", ip("10.0.0.2"), mac("02:bb:00:00:00:02"), now));
     EXPECT_EQ(mac_in(*host("p0", "10.0.0.2"), 0), mac("02:bb:00:00:00:02"));
     set_up("p0", false);
     set_up("p0", true);
@@ -253,7 +253,7 @@ TEST_F(EngineNeighbors, Case_48_ARemovedEntryTellsWhatItsPacketsWaitedFor) {
             set_up("p0", false);
             set_up("p0", true);
         } else {
-            expect_ok(engine->delete_neighbor("p0", ip("10.0.0.2")));
+            expect_ok(engine->delete_neighbor(ns(), "p0", ip("10.0.0.2")));
         }
         EXPECT_EQ(told(), c.want);
         EXPECT_EQ(host("p0", "10.0.0.2"), nullptr);
@@ -267,7 +267,7 @@ TEST_F(EngineNeighbors, Check_137_AnEntryThatGoesDuringAMacChangeLeavesNothingWa
     static_cast<void>(told());
     resolve("p0", "10.0.0.2");
     EXPECT_EQ(told(), std::vector<Kind>{}) << "the old source MAC may be in use";
-    expect_ok(engine->delete_neighbor("p0", ip("10.0.0.2")));
+    expect_ok(engine->delete_neighbor(ns(), "p0", ip("10.0.0.2")));
     EXPECT_EQ(told(), std::vector{Kind::kReady});
     settle();
 }
@@ -397,7 +397,7 @@ TEST_F(EngineNeighbors, Check_105_135_Case_51_ArpPolicy) {
     };
     for (const ArpCase& c : cases) {
         SCOPED_TRACE(c.name);
-        static_cast<void>(engine->flush_neighbors(""));
+        static_cast<void>(engine->flush_neighbors(ns(), ""));
         change("p0", [&](auto& s) { s.arp_accept = c.accept; });
         const std::string sender = c.arp.sender_ip.to_string();
         if (c.known) {
@@ -493,8 +493,8 @@ TEST_F(EngineNeighbors, Check_135_DefaultRouteWithANetdevOnly) {
 TEST_F(EngineNeighbors, Case_52_AskingOnOneVlanForTheOthersAddress) {
     add_vlan("p0.101", "p0", 101);
     add_vlan("p0.102", "p0", 102);
-    expect_ok(engine->add_address("p0.101", interface("10.101.0.1/24")));
-    expect_ok(engine->add_address("p0.102", interface("10.102.0.1/24")));
+    expect_ok(engine->add_address(ns(), "p0.101", interface("10.101.0.1/24")));
+    expect_ok(engine->add_address(ns(), "p0.102", interface("10.102.0.1/24")));
     plane.sent.clear();
     EXPECT_EQ(punt("p0.101", arp({.sender_ip = "10.101.0.2", .target_ip = "10.102.0.1"})),
               DropReason::kArpNotForUs);
@@ -562,7 +562,7 @@ TEST_F(EngineNeighbors, Case_57_59_SolicitationPolicy) {
     };
     for (const Case& c : cases) {
         SCOPED_TRACE(c.name);
-        static_cast<void>(engine->flush_neighbors(""));
+        static_cast<void>(engine->flush_neighbors(ns(), ""));
         plane.sent.clear();
         EXPECT_EQ(punt("p0", solicit(c.ip6, c.message)), c.want);
         EXPECT_EQ(neighbor("p0", c.ip6.src.to_string()),
@@ -611,7 +611,7 @@ TEST_F(EngineNeighbors, Check_106_107_AdvertisementPolicy) {
     };
     for (const Case& c : cases) {
         SCOPED_TRACE(c.name);
-        static_cast<void>(engine->flush_neighbors(""));
+        static_cast<void>(engine->flush_neighbors(ns(), ""));
         change("p0", [&](auto& s) {
             s.accept_untracked_na = c.accept;
             s.drop_unsolicited_na = c.drop;
@@ -655,7 +655,7 @@ TEST_F(EngineNeighbors, Case_66_RouterMessagesAreIgnoredForNow) {
 }
 
 TEST_F(EngineNeighbors, OwnAddressesAreAnnounced) {
-    expect_ok(engine->add_address("p0", interface("10.7.0.1/24")));
+    expect_ok(engine->add_address(ns(), "p0", interface("10.7.0.1/24")));
     ASSERT_EQ(plane.sent.size(), 1U);
     const auto arp_frame = sluice::test::parse_frame(plane.sent[0].second);
     EXPECT_EQ(arp_frame.arp->sender_ip, ip("10.7.0.1").v4());
@@ -670,39 +670,39 @@ TEST_F(EngineNeighbors, OwnAddressesAreAnnounced) {
 TEST_F(EngineNeighbors, AnAddressThatBecomesOursIsNoNeighborAnyMore) {
     resolve("p0", "10.0.0.2");
     punt("p0", arp_reply("10.0.0.2", kHostMac));
-    expect_ok(engine->add_address("p0", interface("10.0.0.2/24")));
+    expect_ok(engine->add_address(ns(), "p0", interface("10.0.0.2/24")));
     EXPECT_EQ(neighbor("p0", "10.0.0.2"), "none");
     EXPECT_EQ(route("10.0.0.2"), "local dev p0");
 }
 
 TEST_F(EngineNeighbors, Check_136_AStaticNeighborIsNotLostToAnOwnAddress) {
-    expect_ok(engine->add_neighbor("p0", ip("10.0.0.2"), kHostMac, now));
-    expect_ok(engine->add_neighbor("p0", ip("fe80::9"), kHostMac, now));
+    expect_ok(engine->add_neighbor(ns(), "p0", ip("10.0.0.2"), kHostMac, now));
+    expect_ok(engine->add_neighbor(ns(), "p0", ip("fe80::9"), kHostMac, now));
     const std::string before = dump();
     for (const auto& [dev, address] :
          {std::pair{"p0", "10.0.0.2/24"}, {"p1", "10.0.0.2/32"}, {"p0", "fe80::9/64"}}) {
         SCOPED_TRACE(fmt::format("{} {}", dev, address));
-        const auto result = engine->add_address(dev, interface(address));
+        const auto result = engine->add_address(ns(), dev, interface(address));
         ASSERT_EQ(code(result), "exists");
         EXPECT_NE(result.error().message.find("static neighbor on p0"), std::string::npos)
             << result.error().message;
         EXPECT_EQ(dump(), before);
     }
-    expect_ok(engine->add_address("p1", interface("fe80::9/64")));  // another link's
-    expect_ok(engine->delete_neighbor("p0", ip("10.0.0.2")));
-    expect_ok(engine->add_address("p0", interface("10.0.0.2/24")));
+    expect_ok(engine->add_address(ns(), "p1", interface("fe80::9/64")));  // another link's
+    expect_ok(engine->delete_neighbor(ns(), "p0", ip("10.0.0.2")));
+    expect_ok(engine->add_address(ns(), "p0", interface("10.0.0.2/24")));
 }
 
 TEST_F(EngineNeighbors, Case_67_NoStaticNeighborWhereNobodyCanBe) {
-    expect_ok(engine->add_address("p0", interface("10.8.0.1/31")));
+    expect_ok(engine->add_address(ns(), "p0", interface("10.8.0.1/31")));
     for (const char* address : {"10.0.0.255", "10.0.0.0"}) {
         SCOPED_TRACE(address);
-        EXPECT_EQ(code(engine->add_neighbor("p0", ip(address), kHostMac, now)), "invalid");
+        EXPECT_EQ(code(engine->add_neighbor(ns(), "p0", ip(address), kHostMac, now)), "invalid");
         EXPECT_EQ(neighbor("p0", address), "none");
         // A host like any other where the subnet is not.
-        expect_ok(engine->add_neighbor("p1", ip(address), kHostMac, now));
+        expect_ok(engine->add_neighbor(ns(), "p1", ip(address), kHostMac, now));
     }
-    expect_ok(engine->add_neighbor("p0", ip("10.8.0.0"), kHostMac, now));  // RFC 3021
+    expect_ok(engine->add_neighbor(ns(), "p0", ip("10.8.0.0"), kHostMac, now));  // RFC 3021
 }
 
 }  // namespace

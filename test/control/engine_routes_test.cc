@@ -42,12 +42,12 @@ TEST_F(EngineRoutes, Check_59_AddressesBringConnectedLocalAndBroadcastRoutes) {
 }
 
 TEST_F(EngineRoutes, Case_106_SlashThirtyOneHasNoBroadcast) {
-    expect_ok(engine->add_address("p0", interface("10.9.9.0/31")));
+    expect_ok(engine->add_address(ns(), "p0", interface("10.9.9.0/31")));
     EXPECT_EQ(route("10.9.9.0"), "local dev p0");
     EXPECT_EQ(route("10.9.9.1"), "unicast dev p0");
-    expect_ok(engine->add_address("p0", interface("10.8.8.8/32")));
+    expect_ok(engine->add_address(ns(), "p0", interface("10.8.8.8/32")));
     EXPECT_EQ(route("10.8.8.8"), "local dev p0");
-    expect_ok(engine->add_address("p0", interface("fd00:9::/127")));
+    expect_ok(engine->add_address(ns(), "p0", interface("fd00:9::/127")));
     EXPECT_EQ(route("fd00:9::"), "local dev p0");
     EXPECT_EQ(route("fd00:9::1"), "unicast dev p0");
 }
@@ -57,23 +57,23 @@ TEST_F(EngineRoutes, Case_79_DefaultRouteInBothFamilies) {
     add(via("::/0", "fd00:1::2"));
     EXPECT_EQ(route("203.0.113.9"), "unicast via 10.0.1.2 dev p1");
     EXPECT_EQ(route("2001:db8::1"), "unicast via fd00:1::2 dev p1");
-    expect_ok(engine->delete_route(via("0.0.0.0/0", "10.0.1.2")));
+    expect_ok(engine->delete_route(ns(), via("0.0.0.0/0", "10.0.1.2")));
     EXPECT_EQ(route("203.0.113.9"), "none");
 }
 
 TEST_F(EngineRoutes, Check_119_TwoAddressesInOneSubnet) {
-    expect_ok(engine->add_address("p0", interface("10.0.0.5/24")));
-    expect_ok(engine->delete_address("p0", interface("10.0.0.1/24")));
+    expect_ok(engine->add_address(ns(), "p0", interface("10.0.0.5/24")));
+    expect_ok(engine->delete_address(ns(), "p0", interface("10.0.0.1/24")));
     EXPECT_EQ(route("10.0.0.77"), "unicast dev p0");
     EXPECT_EQ(route("10.0.0.1"), "unicast dev p0");
     EXPECT_EQ(route("10.0.0.5"), "local dev p0");
-    expect_ok(engine->delete_address("p0", interface("10.0.0.5/24")));
+    expect_ok(engine->delete_address(ns(), "p0", interface("10.0.0.5/24")));
     EXPECT_EQ(route("10.0.0.77"), "none");
 }
 
 TEST_F(EngineRoutes, Check_120_AddressOnADownNetdev) {
     set_up("p1", false);
-    expect_ok(engine->add_address("p1", interface("10.5.0.1/24")));
+    expect_ok(engine->add_address(ns(), "p1", interface("10.5.0.1/24")));
     EXPECT_EQ(route("10.5.0.9"), "none");
     set_up("p1", true);
     EXPECT_EQ(route("10.5.0.9"), "unicast dev p1");
@@ -97,9 +97,9 @@ TEST_F(EngineRoutes, Case_73_FlapMakesRoutesInactiveAndActive) {
 
 TEST_F(EngineRoutes, Case_84_RouteWaitsWhileItsSubnetIsGone) {
     add(via("192.0.2.0/24", "10.0.1.2"));
-    expect_ok(engine->delete_address("p1", interface("10.0.1.1/24")));
+    expect_ok(engine->delete_address(ns(), "p1", interface("10.0.1.1/24")));
     EXPECT_EQ(route("192.0.2.9"), "none");
-    expect_ok(engine->add_address("p1", interface("10.0.1.1/24")));
+    expect_ok(engine->add_address(ns(), "p1", interface("10.0.1.1/24")));
     EXPECT_EQ(route("192.0.2.9"), "unicast via 10.0.1.2 dev p1");
 }
 
@@ -119,10 +119,10 @@ TEST_F(EngineRoutes, Check_71_RouteMtuIsTheSmaller) {
     EXPECT_EQ(dst("192.0.2.9").mtu, 1300);
     config::NetdevSettings settings = netdev("p1").settings;
     settings.mtu = 1280;
-    expect_ok(engine->change_netdev("p1", settings));
+    expect_ok(engine->change_netdev(ns(), "p1", settings));
     EXPECT_EQ(dst("192.0.2.9").mtu, 1280);
     settings.mtu = 1500;
-    expect_ok(engine->change_netdev("p1", settings));
+    expect_ok(engine->change_netdev(ns(), "p1", settings));
     EXPECT_EQ(dst("192.0.2.9").mtu, 1300);
     EXPECT_EQ(dst("10.0.1.9").mtu, 1500);
 }
@@ -131,7 +131,7 @@ TEST_F(EngineRoutes, Check_116_MoreSpecificThenGone) {
     add(via("192.0.2.0/24", "10.0.1.2"));
     add(typed("192.0.2.9/32", "blackhole"));
     EXPECT_EQ(route("192.0.2.9"), "blackhole");
-    expect_ok(engine->delete_route(typed("192.0.2.9/32", "blackhole")));
+    expect_ok(engine->delete_route(ns(), typed("192.0.2.9/32", "blackhole")));
     EXPECT_EQ(route("192.0.2.9"), "unicast via 10.0.1.2 dev p1");
 }
 
@@ -162,9 +162,9 @@ TEST_F(EngineRoutes, Case_87_PreferenceOfOwners) {
             return fmt::format("unicast via 10.0.1.{} dev p1", i + 2);
         };
         EXPECT_EQ(route("192.0.2.9"), gateway(c.best));
-        expect_ok(engine->delete_route(requests[c.best]));
+        expect_ok(engine->delete_route(ns(), requests[c.best]));
         EXPECT_EQ(route("192.0.2.9"), gateway(1 - c.best)) << "the other one is back";
-        expect_ok(engine->delete_route(requests[1 - c.best]));
+        expect_ok(engine->delete_route(ns(), requests[1 - c.best]));
         settle();
         EXPECT_EQ(dump(), before);
     }
@@ -172,15 +172,15 @@ TEST_F(EngineRoutes, Case_87_PreferenceOfOwners) {
 
 TEST_F(EngineRoutes, Check_69_ReplaceLeavesExactlyTheNewOne) {
     add(via("192.0.2.0/24", "10.0.1.2"));
-    expect_ok(engine->add_route(via("192.0.2.0/24", "10.0.0.2"), RouteMode::kReplace));
+    expect_ok(engine->add_route(ns(), via("192.0.2.0/24", "10.0.0.2"), RouteMode::kReplace));
     EXPECT_EQ(route("192.0.2.9"), "unicast via 10.0.0.2 dev p0");
-    expect_ok(engine->add_route(typed("192.0.2.0/24", "unreachable"), RouteMode::kReplace));
+    expect_ok(engine->add_route(ns(), typed("192.0.2.0/24", "unreachable"), RouteMode::kReplace));
     EXPECT_EQ(route("192.0.2.9"), "unreachable");
     const std::string before = dump();
-    EXPECT_EQ(code(engine->add_route(via("192.0.2.0/24", "10.7.7.7"), RouteMode::kReplace)),
+    EXPECT_EQ(code(engine->add_route(ns(), via("192.0.2.0/24", "10.7.7.7"), RouteMode::kReplace)),
               "invalid");
     EXPECT_EQ(dump(), before);
-    expect_ok(engine->delete_route(typed("192.0.2.0/24", "unreachable")));
+    expect_ok(engine->delete_route(ns(), typed("192.0.2.0/24", "unreachable")));
     EXPECT_EQ(route("192.0.2.9"), "none");
 }
 
@@ -227,7 +227,7 @@ TEST_F(EngineRoutes, Case_67_Check_148_RefusalsChangeNothing) {
     for (const Case& c : cases) {
         SCOPED_TRACE(c.name);
         const std::string before = dump();
-        const auto result = engine->add_route(c.request, RouteMode::kAdd);
+        const auto result = engine->add_route(ns(), c.request, RouteMode::kAdd);
         EXPECT_EQ(code(result), c.want) << (result ? "" : result.error().message);
         settle();
         EXPECT_EQ(dump(), before);
@@ -237,10 +237,10 @@ TEST_F(EngineRoutes, Case_67_Check_148_RefusalsChangeNothing) {
 TEST_F(EngineRoutes, Check_148_DeletingWhatIsAbsent) {
     add(owned(via("192.0.2.0/24", "10.0.1.2"), RouteOwner::kFile));
     const std::string before = dump();
-    EXPECT_EQ(code(engine->delete_route(via("192.0.2.0/24", "10.0.1.2"))), "not_found");
-    EXPECT_EQ(code(engine->delete_route(via("198.51.100.0/24", "10.0.1.2"))), "not_found");
-    EXPECT_EQ(code(engine->delete_address("p0", interface("10.0.0.9/24"))), "not_found");
-    EXPECT_EQ(code(engine->delete_neighbor("p0", ip("10.0.0.9"))), "not_found");
+    EXPECT_EQ(code(engine->delete_route(ns(), via("192.0.2.0/24", "10.0.1.2"))), "not_found");
+    EXPECT_EQ(code(engine->delete_route(ns(), via("198.51.100.0/24", "10.0.1.2"))), "not_found");
+    EXPECT_EQ(code(engine->delete_address(ns(), "p0", interface("10.0.0.9/24"))), "not_found");
+    EXPECT_EQ(code(engine->delete_neighbor(ns(), "p0", ip("10.0.0.9"))), "not_found");
     EXPECT_EQ(dump(), before);
 }
 
@@ -257,7 +257,7 @@ TEST_F(EngineRoutes, Case_124_OneNextHopSharedByManyRoutes) {
         add(via(fmt::format("100.64.{}.0/24", i), "10.0.1.2"));
     }
     EXPECT_EQ(shared.dsts.in_use(), before + 1);
-    EXPECT_EQ(engine->flush_routes(RouteOwner::kCli), 100U);
+    EXPECT_EQ(engine->flush_routes(ns(), RouteOwner::kCli), 100U);
     settle();
     EXPECT_EQ(shared.dsts.in_use(), before);
 }
@@ -267,12 +267,14 @@ TEST_F(EngineRoutes, RoutesAfterGivesEveryRouteOnce) {
         add(via(fmt::format("100.64.{}.0/24", i), "10.0.1.2"));
     }
     std::vector<std::string> all;
-    engine->for_each_route([&](const RouteInfo& r) { all.push_back(r.prefix.to_string()); });
+    engine->for_each_route(
+        ns(), config::kMainTable, [&](const RouteInfo& r) { all.push_back(r.prefix.to_string()); });
     std::vector<std::string> sliced;
     std::optional<net::IpPrefix> last;
     do {
-        last = engine->routes_after(
-            last, 3, [&](const RouteInfo& r) { sliced.push_back(r.prefix.to_string()); });
+        last = engine->routes_after(ns(), config::kMainTable, last, 3, [&](const RouteInfo& r) {
+            sliced.push_back(r.prefix.to_string());
+        });
     } while (last);
     EXPECT_EQ(sliced, all);
     EXPECT_EQ(all.size(), 7U + 10U);
@@ -290,11 +292,11 @@ TEST_F(EngineLimits, ARouteTooMuchNamesTheKey) {
         add(via(to, "10.0.1.2"));
     }
     const std::string before = dump();
-    const auto result = engine->add_route(via("100.64.0.0/10", "10.0.1.2"), RouteMode::kAdd);
+    const auto result = engine->add_route(ns(), via("100.64.0.0/10", "10.0.1.2"), RouteMode::kAdd);
     EXPECT_EQ(code(result), "limit");
     EXPECT_NE(result.error().message.find("limits.ipv4-routes"), std::string::npos);
     EXPECT_EQ(dump(), before);
-    expect_ok(engine->delete_route(via("192.0.2.0/24", "10.0.1.2")));
+    expect_ok(engine->delete_route(ns(), via("192.0.2.0/24", "10.0.1.2")));
     add(via("100.64.0.0/10", "10.0.1.2"));
 }
 
