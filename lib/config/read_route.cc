@@ -315,13 +315,10 @@ void read_neighbor(Reader& r, const Node& node, Netns& netns) {
 }
 
 void resolve_routes(Reader& r, Netns& netns) {
-    std::vector<std::string_view> vrfs;
-    for (const auto& [name, vrf] : netns.vrfs) {
-        vrfs.push_back(name);
-    }
     for (const auto& [place, at] : r.named_vrfs) {
-        if (place.first == &netns && !netns.vrfs.contains(place.second) && r.netdevs_complete) {
-            r.unknown_word(at, place.second, vrfs);
+        const auto& [owner, name] = place;
+        if (owner == &netns && (netns.ports.contains(name) || netns.vlans.contains(name))) {
+            r.error(at, "'{}' is a port or vlan: write dev: {}, or the name of a vrf", name, name);
         }
     }
     if (!r.open_families) {

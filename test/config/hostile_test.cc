@@ -117,6 +117,32 @@ INSTANTIATE_TEST_SUITE_P(
                  return fmt::format("routes:\n{}",
                                     times("  - {to: 1.0.0.0/33, via: 10.0.0.2}\n", 1'000'000));
              }},
+        Case{"netns_routes_wrong",
+             [] {
+                 return fmt::format("version: 1\nnetns:\n  a:\n    routes:\n{}",
+                                    times("      - {to: 1.0.0.0/33, via: 10.0.0.2}\n", 1'000'000));
+             }},
+        Case{"netns_by_the_thousand",
+             [] {
+                 return "version: 1\nnetns:\n" +
+                        numbered("  n", ": {routes: [{to: 1.0.0.0/8, dev: x}]}", 30'000).substr(11);
+             }},
+        Case{"vlans_of_no_port",
+             [] {
+                 return with_ports("vlans:\n") +
+                        numbered("  v", ": {link: zzzzzz, id: 1}", 15'000).substr(11);
+             }},
+        Case{"routes_of_no_netdev",
+             [] {
+                 return numbered("  v", ": {link: p0, id: 1}", 15'000).insert(11, "vlans:\n") +
+                        fmt::format("ports: {{p0: {{device: x}}}}\nroutes:\n{}",
+                                    times("  - {to: 1.0.0.0/8, dev: vvvvv}\n", 1'000'000));
+             }},
+        Case{"rules_alike",
+             [] {
+                 return "version: 1\nrouting-policy:\n" +
+                        times("  - {priority: 1, table: 7}\n", 15'000);
+             }},
         Case{"comments", [] { return times("# a comment\n", 3'000'000); }},
         Case{"newlines", [] { return times("\n", 10'000'000); }},
         Case{"blanks", [] { return times(" ", 10'000'000); }},

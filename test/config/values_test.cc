@@ -86,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(
                 {{2, 21, "0 is out of range: 1 to"}}},
         Refusal{"cache_entries",
                 "version: 1\nworkers: {cache-entries: 500}\n",
-                {{2, 11, "not built yet"}, {2, 26, "500 is not a power of two"}}}),
+                {{2, 26, "500 is not a power of two"}}}),
     refusal_name);
 
 INSTANTIATE_TEST_SUITE_P(
@@ -212,18 +212,21 @@ TEST(Values, EverySwitchArrives) {
     const Config config = loaded(port(
         "mtu: 9000, mac: 02:00:00:00:00:07, up: false, forwarding: false, route-localnet: true, "
         "bc-forwarding: true, arp-accept: 1, accept-untracked-na: 2, drop-unsolicited-na: true, "
-        "promiscuous: true, rx-queues: 1, send-redirects: false, source-validation: off, "
-        "accept-ra: false"));
+        "promiscuous: true, rx-queues: 1, send-redirects: true, source-validation: strict, "
+        "accept-ra: false, mark: 4294967295"));
     const NetdevSettings wanted{.mtu = 9000,
                                 .mac = *net::MacAddr::parse("02:00:00:00:00:07"),
                                 .up = false,
                                 .forwarding = false,
+                                .send_redirects = true,
+                                .source_validation = SourceValidation::kStrict,
                                 .route_localnet = true,
                                 .bc_forwarding = true,
                                 .arp_accept = LearnUnsolicited::kAlways,
                                 .accept_untracked_na = LearnUnsolicited::kSameSubnet,
                                 .drop_unsolicited_na = true,
-                                .promiscuous = true};
+                                .promiscuous = true,
+                                .mark = 4294967295};
     EXPECT_EQ(config.default_netns.ports.at("p0").settings, wanted);
     EXPECT_EQ(config.default_netns.ports.at("p0").rx_queues, 1);
 }
@@ -232,7 +235,8 @@ TEST(Values, InstanceWideSettingsArrive) {
     const Config config = loaded(
         "version: 1\ninstance: x\ndpdk: {lcores: [3, 2, 5], hugepages: false, memory-mb: 128, "
         "extra-args: [--log-level, \"lib.eal:8\"]}\n"
-        "workers: {idle: poll, burst: 64, cache: off}\ncontrol: {socket: /tmp/x.sock}\n"
+        "workers: {idle: poll, burst: 64, cache: off, cache-entries: 4096}\ncontrol: {socket: "
+        "/tmp/x.sock}\n"
         "limits: {ipv4-routes: 1, ipv6-routes: 2, neighbors: 3}\nicmp: {error-rate: 7, "
         "error-burst: 8}\nforward-class-e: false\n");
     EXPECT_EQ(config.dpdk.lcores, (std::vector<std::uint16_t>{3, 2, 5}));
@@ -241,6 +245,8 @@ TEST(Values, InstanceWideSettingsArrive) {
     EXPECT_EQ(config.dpdk.extra_args, (std::vector<std::string>{"--log-level", "lib.eal:8"}));
     EXPECT_EQ(config.workers.idle, IdleMode::kPoll);
     EXPECT_EQ(config.workers.burst, 64);
+    EXPECT_EQ(config.workers.cache, CacheMode::kOff);
+    EXPECT_EQ(config.workers.cache_entries, 4096);
     EXPECT_EQ(config.control.socket, "/tmp/x.sock");
     EXPECT_EQ(config.limits.ipv4_routes, 1U);
     EXPECT_EQ(config.limits.ipv6_routes, 2U);
@@ -255,7 +261,7 @@ TEST(Values, ADefaultWrittenOutIsTheSameAsLeftOut) {
         loaded("version: 1\nports:\n  p0: {device: net_null0}\nvlans:\n  v: {link: p0, id: 1}\n"),
         loaded("version: 1\ninstance: t\ndpdk: {lcores: [0, 1], hugepages: true, memory-mb: 512, "
                "extra-args: []}\n"
-               "workers: {idle: adaptive, burst: 32, cache: off, cache-entries: 512}\ncontrol: "
+               "workers: {idle: adaptive, burst: 32, cache: auto, cache-entries: 512}\ncontrol: "
                "{socket: /run/sluice/t.sock}\n"
                "limits: {ipv4-routes: 1000000, ipv6-routes: 250000, neighbors: 65536}\nicmp: "
                "{error-rate: 100, error-burst: 50}\n"
@@ -264,8 +270,11 @@ TEST(Values, ADefaultWrittenOutIsTheSameAsLeftOut) {
                "    send-redirects: false, source-validation: off, route-localnet: false, "
                "bc-forwarding: false, accept-ra: false,\n"
                "    arp-accept: 0, accept-untracked-na: 0, drop-unsolicited-na: false, "
-               "promiscuous: false}\n"
-               "vlans:\n  v: {link: p0, id: 1, mtu: 1500}\nroutes: []\nneighbors: []\n"));
+               "promiscuous: false, mark: 0}\n"
+               "vlans:\n  v: {link: p0, link-netns: default, id: 1, mtu: 1500}\nvrfs: "
+               "{}\nnexthops: {}\n"
+               "routes: []\nrouting-policy: []\nneighbors: []\nnetns: {}\n"
+               "multipath-hash: {ipv4: {policy: l4}, ipv6: {policy: l4, fields: []}}\n"));
 }
 
 TEST(Values, Case_106_BothEndsOfPointToPointSubnetsAreAddresses) {
