@@ -188,6 +188,9 @@ private:
     }
 
     void print(const Request& request, const Json& result) {
+        if (result.is_null()) {
+            return;  // a printer has its columns made first
+        }
         const auto printer = printer_of(options_, request);
         if (!result.is_array()) {
             printer->end(result);
@@ -241,6 +244,9 @@ std::string footer() {
            command_summary() +
            "\nTYPE: unicast, blackhole, unreachable, prohibit, local. PREFIX: 192.0.2.0/24, "
            "2001:db8::/32, default.\n"
+           "-n NETNS goes with every command; stats shows all netns without it, link show all does "
+           "so, too.\n"
+           "sluicectl OBJECT help shows one object's commands.\n"
            "A batch has one command a line, # starts a comment; it stops at the first error.\n\n"
            "Exit status: 0 done, 1 refused or not reachable, 2 wrong usage.\n";
 }
@@ -280,8 +286,13 @@ int run(int argc, char** argv) {
         return run_batch(options);
     }
     const std::vector<std::string>& words = options.words;
-    if (!words.empty() && (words[0] == "help" || (words.size() > 1 && words[1] == "help"))) {
+    if (!words.empty() && words[0] == "help") {
         fmt::print("{}", app.help());
+        return flushed();
+    }
+    if (words.size() == 2 && words[1] == "help") {
+        const std::string commands = command_summary(words[0]);
+        fmt::print("{}", commands.empty() ? app.help() : commands);
         return flushed();
     }
     return run_words(options);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sluicectl_grammar.h"
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
 #include <vector>
 
 namespace sluicectl {
@@ -13,49 +16,141 @@ std::vector<Keyword> route_keywords() {
             {"via", "via"},
             {"dev", "dev"},
             {"metric", "metric", kNumber},
+            {"preference", "metric", kNumber},
             {"mtu", "mtu", kNumber},
             {"onlink", "on_link", kTrue},
             {"type", "type"},
             {"table", "table", kTable},
+            {"vrf", "vrf"},
             {"nexthop", "nexthop", kNumber},
             {"nhid", "nexthop", kNumber}};
 }
 
-constexpr std::string_view kRouteUsage =
-    "[TYPE] PREFIX [via ADDR] [dev NAME] [metric N] [mtu N] [onlink]";
+Form route_change(std::string_view command) {
+    return {.object = "route",
+            .command = command,
+            .shortest = 1,
+            .usage =
+                "[TYPE] PREFIX {via ADDR [dev NAME] [onlink] | dev NAME | nexthop ID} "
+                "[metric N] [mtu N] [table N | vrf NAME]",
+            .positional = "prefix",
+            .keywords = route_keywords(),
+            .needs = {"prefix"},
+            .typed = true,
+            .family = true};
+}
 
-std::vector<Form> make_forms() {
+Form nexthop_change(std::string_view command) {
+    return {.object = "nexthop",
+            .command = command,
+            .shortest = 1,
+            .usage =
+                "[id] ID {via ADDR [dev NAME] [onlink] | dev NAME | blackhole | "
+                "group ID[,WEIGHT][/...] [type resilient [buckets N] [idle_timer SECONDS]]}",
+            .positional = "id",
+            .keywords = {{"id", "id", kNumber},
+                         {"via", "via"},
+                         {"dev", "dev"},
+                         {"onlink", "on_link", kTrue},
+                         {"blackhole", "blackhole", kTrue},
+                         {"group", "group", kMembers},
+                         {"type", "mpath|resilient", kLiteral},
+                         {"buckets", "buckets", kNumber},
+                         {"idle_timer", "idle_timer_ms", kSeconds}},
+            .needs = {"id"}};
+}
+
+Form rule_change(std::string_view command) {
+    return {.object = "rule",
+            .command = command,
+            .shortest = 1,
+            .usage =
+                "priority N [from PREFIX] [to PREFIX] [iif NAME] [dscp N | tos N] [fwmark N] "
+                "[ipproto P] [sport N[-M]] [dport N[-M]] {table N [suppress_prefixlength N] | "
+                "vrf NAME | blackhole | unreachable | prohibit | set-mark N}",
+            .positional = "",
+            .keywords = {{"priority", "priority", kNumber},
+                         {"pref", "priority", kNumber},
+                         {"preference", "priority", kNumber},
+                         {"order", "priority", kNumber},
+                         {"family", "family"},
+                         {"from", "from", kAny},
+                         {"to", "to", kAny},
+                         {"iif", "iif"},
+                         {"dev", "iif"},
+                         {"dscp", "dscp", kNumber},
+                         {"tos", "dscp", kTos},
+                         {"dsfield", "dscp", kTos},
+                         {"fwmark", "mark", kNumber},
+                         {"ipproto", "protocol", kTable},
+                         {"sport", "source_ports", kPorts},
+                         {"dport", "destination_ports", kPorts},
+                         {"table", "table", kTable},
+                         {"lookup", "table", kTable},
+                         {"vrf", "vrf"},
+                         {"type", "action"},
+                         {"blackhole", "action", kSelf},
+                         {"unreachable", "action", kSelf},
+                         {"prohibit", "action", kSelf},
+                         {"suppress_prefixlength", "suppress_prefixlength", kNumber},
+                         {"set-mark", "set_mark", kNumber}},
+            .needs = {"priority"},
+            .family = true};
+}
+
+std::vector<Form> link_forms() {
     return {
-        {"link", "show", 2, "[NAME]", "name", {{"dev", "name"}}, {}},
-        {"link",
-         "set",
-         1,
-         "NAME [up | down] [mtu N] [address MAC] [promisc on|off]",
-         "name",
-         {{"dev", "name"},
-          {"up", "up", kTrue},
-          {"down", "up", kFalse},
-          {"mtu", "mtu", kNumber},
-          {"address", "mac"},
-          {"promisc", "promiscuous", kOnOff},
-          {"netns", "netns"},
-          {"vrf", "vrf"}},
-         {"name"}},
-        {"link",
-         "add",
-         1,
-         "NAME {device DEVARGS [rx-queues N] | link PARENT vlan ID} [mtu N] [address MAC]",
-         "name",
-         {{"name", "name"},
-          {"device", "device"},
-          {"rx-queues", "rx_queues", kNumber},
-          {"link", "link"},
-          {"vlan", "vlan_id", kNumber},
-          {"type", "vlan", kLiteral},
-          {"id", "vlan_id", kNumber},
-          {"mtu", "mtu", kNumber},
-          {"address", "mac"}},
-         {"name"}},
+        {.object = "link",
+         .command = "show",
+         .shortest = 2,
+         .usage = "[NAME | all]",
+         .positional = "name",
+         .keywords = {{"dev", "name"}, {"all", "all", kTrue}},
+         .needs = {}},
+        {.object = "link",
+         .command = "set",
+         .shortest = 1,
+         .usage =
+             "NAME {[up | down] [mtu N] [address MAC] [promisc on|off] [vrf V | novrf] "
+             "[forwarding on|off] [send-redirects on|off] [source-validation off|loose|strict] "
+             "[route-localnet on|off] [bc-forwarding on|off] [mark N] | netns NETNS}",
+         .positional = "name",
+         .keywords = {{"dev", "name"},
+                      {"up", "up", kTrue},
+                      {"down", "up", kFalse},
+                      {"mtu", "mtu", kNumber},
+                      {"address", "mac"},
+                      {"promisc", "promiscuous", kOnOff},
+                      {"netns", "netns"},
+                      {"vrf", "vrf"},
+                      {"master", "vrf"},
+                      {"novrf", "vrf", kEmpty},
+                      {"nomaster", "vrf", kEmpty},
+                      {"forwarding", "forwarding", kOnOff},
+                      {"send-redirects", "send_redirects", kOnOff},
+                      {"source-validation", "source_validation"},
+                      {"route-localnet", "route_localnet", kOnOff},
+                      {"bc-forwarding", "bc_forwarding", kOnOff},
+                      {"mark", "mark", kNumber}},
+         .needs = {"name"}},
+        {.object = "link",
+         .command = "add",
+         .shortest = 1,
+         .usage = "NAME {device DEVARGS [rx-queues N] | link PARENT vlan ID} [mtu N] [address MAC] "
+                  "| NAME vrf table N",
+         .positional = "name",
+         .keywords = {{"name", "name"},
+                      {"device", "device"},
+                      {"rx-queues", "rx_queues", kNumber},
+                      {"link", "link"},
+                      {"vlan", "vlan_id", kNumber},
+                      {"vrf", "", kNoise},
+                      {"table", "table", kTable},
+                      {"type", "vlan|vrf", kLiteral},
+                      {"id", "vlan_id", kNumber},
+                      {"mtu", "mtu", kNumber},
+                      {"address", "mac"}},
+         .needs = {"name"}},
         {.object = "link",
          .command = "del",
          .shortest = 1,
@@ -64,43 +159,76 @@ std::vector<Form> make_forms() {
          .keywords = {{"dev", "names"}},
          .needs = {"names"},
          .many = true},
-        {"addr", "show", 1, "[[dev] NAME]", "dev", {{"dev", "dev"}}, {}},
+        {.object = "addr",
+         .command = "show",
+         .shortest = 1,
+         .usage = "[[dev] NAME]",
+         .positional = "dev",
+         .keywords = {{"dev", "dev"}},
+         .needs = {},
+         .family = true},
         {"addr", "add", 1, "ADDR/LENGTH dev NAME", "address", {{"dev", "dev"}}, {"address", "dev"}},
         {"addr", "del", 1, "ADDR/LENGTH dev NAME", "address", {{"dev", "dev"}}, {"address", "dev"}},
-        {"route", "show", 1, "[table main|local|all]", "", {{"table", "table", kTable}}, {}},
+    };
+}
+
+std::vector<Form> route_forms() {
+    return {
         {.object = "route",
-         .command = "add",
+         .command = "show",
          .shortest = 1,
-         .usage = kRouteUsage,
-         .positional = "prefix",
-         .keywords = route_keywords(),
-         .needs = {"prefix"},
-         .typed = true},
+         .usage = "[table N|main|local|all | vrf NAME | cache]",
+         .positional = "",
+         .keywords = {{"table", "table", kTable},
+                      {"vrf", "vrf"},
+                      {"cache", "exceptions", kCommand}},
+         .needs = {},
+         .family = true},
+        route_change("add"),
+        route_change("replace"),
+        route_change("del"),
         {.object = "route",
-         .command = "replace",
+         .command = "get",
          .shortest = 1,
-         .usage = kRouteUsage,
-         .positional = "prefix",
-         .keywords = route_keywords(),
-         .needs = {"prefix"},
-         .typed = true},
-        {.object = "route",
-         .command = "del",
+         .usage = "ADDR [from ADDR] [iif NAME] [dscp N | tos N] [ipproto P] [sport N] [dport N]",
+         .positional = "address",
+         .keywords = {{"to", "address"},
+                      {"from", "from"},
+                      {"iif", "iif"},
+                      {"dscp", "dscp", kNumber},
+                      {"tos", "dscp", kTos},
+                      {"ipproto", "protocol", kTable},
+                      {"sport", "source_port", kNumber},
+                      {"dport", "destination_port", kNumber}},
+         .needs = {"address"}},
+        {"route", "flush", 1, "[cache]", "", {{"cache", "flush_exceptions", kCommand}}, {}},
+        {"nexthop", "show", 1, "[[id] ID]", "id", {{"id", "id", kNumber}}, {}},
+        nexthop_change("add"),
+        nexthop_change("replace"),
+        {"nexthop", "del", 1, "[id] ID", "id", {{"id", "id", kNumber}}, {"id"}},
+        {.object = "rule",
+         .command = "show",
          .shortest = 1,
-         .usage = kRouteUsage,
-         .positional = "prefix",
-         .keywords = route_keywords(),
-         .needs = {"prefix"},
-         .typed = true},
-        {"route",
-         "get",
-         1,
-         "ADDR",
-         "address",
-         {{"to", "address"}, {"from", "from"}, {"iif", "iif"}, {"dscp", "dscp", kNumber}},
-         {"address"}},
-        {"route", "flush", 1, "", "", {}, {}},
-        {"neigh", "show", 1, "[dev NAME]", "", {{"dev", "dev"}}, {}},
+         .usage = "",
+         .positional = "",
+         .keywords = {},
+         .needs = {},
+         .family = true},
+        rule_change("add"),
+        rule_change("del"),
+    };
+}
+
+std::vector<Form> other_forms() {
+    return {
+        {.object = "neigh",
+         .command = "show",
+         .shortest = 1,
+         .usage = "[dev NAME]",
+         .positional = "",
+         .keywords = {{"dev", "dev"}},
+         .needs = {},
+         .family = true},
         {"neigh",
          "add",
          1,
@@ -110,6 +238,14 @@ std::vector<Form> make_forms() {
          {"address", "lladdr", "dev"}},
         {"neigh", "del", 1, "ADDR dev NAME", "address", {{"dev", "dev"}}, {"address", "dev"}},
         {"neigh", "flush", 1, "[dev NAME]", "", {{"dev", "dev"}}, {}},
+        {"netns", "show", 1, "", "", {}, {}},
+        {"netns", "add", 1, "NAME", "name", {}, {"name"}},
+        {"netns", "del", 1, "NAME", "name", {}, {"name"}},
+        {"vrf", "show", 1, "", "", {}, {}},
+        {"cache", "show", 1, "", "", {}, {}},
+        {"cache", "set", 2, "auto|on|off", "mode", {}, {"mode"}},
+        {"cache", "flush", 1, "", "", {}, {}},
+        {"uncached", "show", 1, "", "", {}, {}},
         {"stats", "show", 1, "", "", {}, {}},
         {"stats", "drops", 1, "[all] [dev NAME]", "", {{"all", "all", kTrue}, {"dev", "dev"}}, {}},
         {"stats", "workers", 1, "", "", {}, {}},
@@ -123,7 +259,12 @@ std::vector<Form> make_forms() {
 }  // namespace
 
 const std::vector<Form>& forms() {
-    static const std::vector<Form> kForms = make_forms();
+    static const std::vector<Form> kForms = [] {
+        std::vector<Form> all = link_forms();
+        std::ranges::move(route_forms(), std::back_inserter(all));
+        std::ranges::move(other_forms(), std::back_inserter(all));
+        return all;
+    }();
     return kForms;
 }
 

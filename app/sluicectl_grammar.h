@@ -17,7 +17,16 @@ enum class Kind : std::uint8_t {
     kOnOff,    // on, off → true, false
     kTrue,     // no value: true
     kFalse,    // no value: false
-    kLiteral,  // iproute2 says it, here it is the only choice: `type vlan`, `nud permanent`
+    kLiteral,  // iproute2 says it, here it is the only choice: `nud permanent`; "a|b": one of these
+    kNoise,    // no value and no meaning of its own: `link add blue vrf table 100`
+    kSelf,     // no value: the word itself, `blackhole`
+    kEmpty,    // no value: "", `novrf`
+    kCommand,  // no value: the key is the protocol's command, `route show cache`
+    kAny,      // "all", "any" or "default" say nothing, anything else is text
+    kTos,      // a DSCP as the byte that it stands in
+    kPorts,    // N or N-M
+    kSeconds,  // N, Ns or Nms → milliseconds
+    kMembers,  // 1,1/2,3 → ids and weights
 };
 
 struct Keyword {
@@ -33,7 +42,7 @@ struct Word {
     std::string_view canonical;
 };
 
-inline constexpr std::array<Word, 16> kObjects{{
+inline constexpr std::array<Word, 17> kObjects{{
     {"link", 1, "link"},
     {"address", 1, "addr"},
     {"route", 1, "route"},
@@ -45,6 +54,7 @@ inline constexpr std::array<Word, 16> kObjects{{
     {"nexthop", 3, "nexthop"},
     {"rule", 2, "rule"},
     {"netns", 3, "netns"},
+    {"vrf", 2, "vrf"},
     {"cache", 3, "cache"},
     {"uncached", 1, "uncached"},
     {"trace", 1, "trace"},
@@ -62,6 +72,7 @@ struct Form {
     std::vector<std::string_view> needs;  // keys
     bool many = false;                    // the positional word may come often: an array
     bool typed = false;                   // a route's type may stand before the prefix
+    bool family = false;                  // -4 and -6 are an argument of it
 };
 
 const std::vector<Form>& forms();

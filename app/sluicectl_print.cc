@@ -13,138 +13,16 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "sluicectl_columns.h"
+
 namespace sluicectl {
 namespace {
 
-std::string dump(const Json& value, int indent = -1) {
-    return value.dump(indent, ' ', false, Json::error_handler_t::replace);
-}
-
-/// A value for people; "-" where there is none.
-std::string plain(const Json& value) {
-    if (value.is_null() || value == "") {
-        return "-";
-    }
-    return value.is_string() ? value.get<std::string>() : dump(value);
-}
-
-/// `row[path[0]][path[1]]...`
-std::string at(const Json& row, std::string_view path) {
-    const Json* value = &row;
-    for (std::size_t dot = 0; dot != std::string_view::npos && value->is_object();) {
-        dot = path.find('.');
-        const auto next = value->find(std::string(path.substr(0, dot)));
-        if (next == value->end()) {
-            return "-";
-        }
-        value = &*next;
-        path.remove_prefix(dot == std::string_view::npos ? path.size() : dot + 1);
-    }
-    return plain(*value);
-}
-
-Column text(std::string_view title, std::string_view path) {
-    return {title, false, [path](const Json& row) { return at(row, path); }};
-}
-Column figure(std::string_view title, std::string_view path) {
-    return {title, true, [path](const Json& row) { return at(row, path); }};
-}
-
-std::string link_state(const Json& row) {
-    return row["up"] != true ? "down" : row["running"] == true ? "up" : "no-carrier";
-}
-std::string link_below(const Json& row) {
-    return row["vlan_id"].is_null()
-               ? at(row, "device")
-               : fmt::format("{} vlan {}", at(row, "link"), at(row, "vlan_id"));
-}
-std::string link_addresses(const Json& row) {
-    std::string all;
-    for (const Json& address : row["addresses"]) {
-        all += fmt::format("{}{}", all.empty() ? "" : " ", plain(address));
-    }
-    return all.empty() ? "-" : all;
-}
-std::string route_flags(const Json& row) {
-    std::string flags;
-    flags += row["on_link"] == true ? "onlink " : "";
-    flags += row["active"] != true ? "inactive " : "";
-    flags += row["mtu"].is_null() ? "" : fmt::format("mtu {} ", at(row, "mtu"));
-    return flags.empty() ? "-" : flags.substr(0, flags.size() - 1);
-}
-
-std::vector<Column> counter_columns() {
-    return {text("NETDEV", "name"),
-            figure("RECEIVED", "rx_packets"),
-            figure("FORWARDED", "forwarded"),
-            figure("DELIVERED", "delivered"),
-            figure("HELD", "held"),
-            figure("DROPPED", "dropped"),
-            figure("IMBALANCE", "imbalance"),
-            figure("SENT", "tx_packets"),
-            figure("RX-BYTES", "rx_bytes"),
-            figure("TX-BYTES", "tx_bytes"),
-            figure("ICMP-ERRORS", "icmp_errors_sent"),
-            figure("SUPPRESSED", "icmp_errors_suppressed")};
-}
-
-std::vector<Column> columns_of(std::string_view object, std::string_view command) {
-    if (object == "link") {
-        return {figure("ID", "id"),
-                text("NAME", "name"),
-                text("KIND", "kind"),
-                {"STATE", false, link_state},
-                figure("MTU", "mtu"),
-                text("MAC", "mac"),
-                figure("RX-PACKETS", "counters.rx_packets"),
-                figure("TX-PACKETS", "counters.tx_packets"),
-                {"ON", false, link_below},
-                {"ADDRESSES", false, link_addresses}};
-    }
-    if (object == "addr") {
-        return {text("DEV", "dev"), text("ADDRESS", "address"), text("SCOPE", "scope")};
-    }
-    if (object == "route") {
-        return {text("PREFIX", "prefix"),
-                text("TYPE", "type"),
-                text("VIA", "via"),
-                text("DEV", "dev"),
-                figure("METRIC", "metric"),
-                text("OWNER", "owner"),
-                {"FLAGS", false, route_flags}};
-    }
-    if (object == "neigh") {
-        return {text("ADDRESS", "address"),
-                text("DEV", "dev"),
-                text("LLADDR", "lladdr"),
-                text("STATE", "state")};
-    }
-    if (object == "stats" && command == "drops") {
-        return {text("NETDEV", "netdev"),
-                text("WORKER", "worker"),
-                figure("PACKETS", "packets"),
-                text("REASON", "reason"),
-                text("SOURCE", "source")};
-    }
-    if (object == "stats" && command == "workers") {
-        return {figure("WORKER", "worker"),
-                figure("LCORE", "lcore"),
-                figure("PACKETS", "packets"),
-                figure("BUSY%", "busy_percent"),
-                figure("CYCLES/PKT", "cycles_per_packet"),
-                figure("RECEIVE", "stages.receive"),
-                figure("CLASSIFY", "stages.classify"),
-                figure("INPUT", "stages.input"),
-                figure("LOOKUP", "stages.lookup"),
-                figure("FORWARD", "stages.forward"),
-                figure("TRANSMIT", "stages.transmit"),
-                figure("ROUNDS", "rounds"),
-                figure("SLEEPS", "sleeps"),
-                {"SLEPT-S", true, [](const Json& row) {
-                     return fmt::format("{:.1f}", row["sleep_seconds"].get<double>());
-                 }}};
-    }
-    return {};
+std::string hit_rate(const Json& row) {
+    constexpr double kPercent = 100;
+    return row["hit_rate"].is_null()
+               ? "-"
+               : fmt::format("{:.2f}%", row["hit_rate"].get<double>() * kPercent);
 }
 
 class JsonPrinter final : public Printer {
@@ -180,7 +58,11 @@ public:
 
 private:
     void print_object(const Json& result) {
-        if (result.contains("netdevs")) {
+        if (result.contains("draining")) {
+            print_uncached(result);
+        } else if (result.contains("mode")) {
+            print_cache(result);
+        } else if (result.contains("netdevs")) {
             print_counters(result);
         } else if (result.contains("yaml")) {
             fmt::print(out_, "{}", result["yaml"].get<std::string>());
@@ -220,15 +102,63 @@ private:
         pools.end();
     }
 
+    void print_cache(const Json& result) {
+        fmt::print(out_,
+                   "mode {}, {} entries per worker and family\n",
+                   at(result, "mode"),
+                   at(result, "entries"));
+        if (!result["bypassing"].empty()) {
+            fmt::print(out_, "bypassed because of their rules: {}\n", joined(result["bypassing"]));
+        }
+        print_table({figure("WORKER", "worker"),
+                     text("FAMILY", "family"),
+                     figure("HITS", "hits"),
+                     figure("MISSES", "misses"),
+                     figure("STALE", "stale"),
+                     figure("INSERTS", "inserts"),
+                     figure("BYPASSED", "bypassed"),
+                     {"HIT-RATE", true, hit_rate},
+                     figure("SOURCE-HITS", "source_hits"),
+                     figure("SOURCE-MISSES", "source_misses")},
+                    result["workers"]);
+    }
+
+    void print_uncached(const Json& result) {
+        print_table({text("WORKER", "worker"),
+                     text("NETNS", "netns"),
+                     text("NETDEV", "netdev"),
+                     text("FAMILY", "family"),
+                     figure("DSTS", "dsts")},
+                    result["netdevs"]);
+        if (!result["draining"].empty()) {
+            fmt::print(out_, "\nremoved, with references not yet given up:\n");
+        }
+        print_table({text("NETDEV", "netdev"),
+                     figure("ID", "id"),
+                     figure("DSTS", "dsts"),
+                     figure("HELD", "held"),
+                     figure("SINCE-MS", "since_ms")},
+                    result["draining"]);
+    }
+
+    void print_table(std::vector<Column> columns, const Json& rows) {
+        Table table(out_, std::move(columns));
+        for (const Json& row : rows) {
+            table.add(row);
+        }
+        table.end();
+    }
+
     void print_lookup(const Json& result) {
         std::string line = at(result, "address");
         const bool routed = !result["prefix"].is_null();
         if (result["type"] != "unicast" && routed) {
             line += fmt::format(" {}", at(result, "type"));
         }
-        for (const std::string_view key : {"via", "dev", "source", "mtu"}) {
+        for (const std::string_view key : {"via", "dev", "table", "nexthop", "source", "mtu"}) {
             const Json& value = result[std::string(key)];
-            line += value.is_null() ? "" : fmt::format(" {} {}", key, plain(value));
+            const bool usual = key == "table" && value == kMainTable;
+            line += value.is_null() || usual ? "" : fmt::format(" {} {}", key, plain(value));
         }
         fmt::print(out_,
                    "{} ({})\n",

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -19,11 +18,11 @@
 #include <nlohmann/json.hpp>
 
 #include "sluicectl_grammar.h"
+#include "sluicectl_values.h"
 
 namespace sluicectl {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Words = std::span<const std::string>;
 
 template <class... Args>
@@ -33,13 +32,6 @@ std::unexpected<std::string> wrong(fmt::format_string<Args...> format, Args&&...
 
 bool abbreviates(std::string_view word, std::string_view full, std::size_t shortest) noexcept {
     return word.size() >= shortest && full.starts_with(word);
-}
-
-std::optional<std::uint64_t> number(std::string_view word) noexcept {
-    std::uint64_t value = 0;
-    const auto [end, failed] = std::from_chars(word.data(), word.data() + word.size(), value);
-    return failed == std::errc{} && end == word.data() + word.size() ? std::optional(value)
-                                                                     : std::nullopt;
 }
 
 std::string_view object_of(std::string_view word) {
@@ -88,21 +80,22 @@ public:
             const std::string& word = words[i];
             const Keyword* keyword = find(word);
             if (keyword == nullptr) {
-                if (!take_bare(word)) {
-                    return wrong("\"{}\" is not understood here; {}", word, usage(form_));
+                if (auto taken = take_bare(word); !taken) {
+                    return std::unexpected(std::move(taken.error()));
                 }
                 continue;
             }
-            const bool alone = keyword->kind == Kind::kTrue || keyword->kind == Kind::kFalse;
-            if (!alone && i + 1 == words.size()) {
+            if (!stands_alone(keyword->kind) && i + 1 == words.size()) {
                 return wrong("{} needs a value; {}", word, usage(form_));
             }
-            auto value = value_of(*keyword, alone ? word : words[++i]);
-            if (!value) {
-                return std::unexpected(std::move(value.error()));
+            // iproute2's `via inet6 ADDR` says what the address says anyway.
+            if (keyword->key == "via" && is_one_of(words[i + 1], "inet|inet6") &&
+                i + 2 < words.size()) {
+                ++i;
             }
-            if (keyword->kind != Kind::kLiteral && !put(keyword->key, *std::move(value))) {
-                return wrong("{} is given twice", word);
+            if (auto taken = take(*keyword, stands_alone(keyword->kind) ? word : words[++i]);
+                !taken) {
+                return std::unexpected(std::move(taken.error()));
             }
         }
         for (const std::string_view key : form_.needs) {
@@ -112,24 +105,62 @@ public:
         }
         return std::move(args_);
     }
+    /// The protocol's word, where it is not the form's.
+    std::string_view command() const noexcept { return command_; }
 
 private:
+    static bool stands_alone(Kind kind) noexcept {
+        return kind == Kind::kTrue || kind == Kind::kFalse || kind == Kind::kNoise ||
+               kind == Kind::kSelf || kind == Kind::kEmpty || kind == Kind::kCommand;
+    }
+
     const Keyword* find(std::string_view word) const {
         const auto at = std::ranges::find(form_.keywords, word, &Keyword::word);
         return at == form_.keywords.end() ? nullptr : &*at;
     }
 
-    bool take_bare(const std::string& word) {
-        constexpr std::array<std::string_view, 5> kTypes{
-            "unicast", "blackhole", "unreachable", "prohibit", "local"};
-        if (form_.typed && !args_.contains(form_.positional) &&
-            std::ranges::find(kTypes, word) != kTypes.end()) {
-            return put("type", word);
+    std::expected<void, std::string> take(const Keyword& keyword, const std::string& word) {
+        if (keyword.kind == Kind::kNoise ||
+            (keyword.kind == Kind::kAny && is_one_of(word, "all|any|default"))) {
+            return {};
         }
-        if (form_.positional == "file") {
-            return put("file", absolute(word));
+        if (keyword.kind == Kind::kCommand) {
+            command_ = keyword.key;
+            return {};
         }
-        return !form_.positional.empty() && put(form_.positional, word);
+        if (keyword.kind == Kind::kLiteral) {
+            if (!is_one_of(word, keyword.key)) {
+                return wrong("{} \"{}\": must be {}", keyword.word, word, keyword.key);
+            }
+            if (word == "resilient") {
+                put(word, true);
+            }
+            return {};
+        }
+        auto value = value_of(keyword, word);
+        if (!value) {
+            return std::unexpected(std::move(value.error()));
+        }
+        if (!put(keyword.key, *std::move(value))) {
+            return wrong("{} is given twice", keyword.word);
+        }
+        return {};
+    }
+
+    std::expected<void, std::string> take_bare(const std::string& word) {
+        constexpr std::string_view kTypes = "unicast|blackhole|unreachable|prohibit|local";
+        const std::string_view key = form_.positional;
+        if (form_.typed && !args_.contains(key) && is_one_of(word, kTypes) && put("type", word)) {
+            return {};
+        }
+        if (key.empty() || (args_.contains(key) && !form_.many)) {
+            return wrong("\"{}\" is not understood here; {}", word, usage(form_));
+        }
+        if (const Keyword* same = find(key); same != nullptr && same->kind == Kind::kNumber) {
+            return take(*same, word);
+        }
+        put(key, key == "file" ? absolute(word) : word);
+        return {};
     }
 
     std::string absolute(const std::string& file) const {
@@ -144,47 +175,46 @@ private:
         return args_.emplace(std::string(key), std::move(value)).second;
     }
 
-    std::expected<Json, std::string> value_of(const Keyword& keyword, const std::string& word) {
-        const auto as_number = number(word);
+    static std::expected<Json, std::string> value_of(const Keyword& keyword,
+                                                     const std::string& word) {
         switch (keyword.kind) {
             case Kind::kTrue:
                 return true;
             case Kind::kFalse:
                 return false;
+            case Kind::kEmpty:
+                return "";
             case Kind::kOnOff:
                 if (word != "on" && word != "off") {
                     return wrong("{} \"{}\": must be on or off", keyword.word, word);
                 }
                 return word == "on";
             case Kind::kNumber:
-                if (!as_number) {
+            case Kind::kTable: {
+                const auto as_number = number(word);
+                if (!as_number && keyword.kind == Kind::kNumber) {
                     return wrong("{} \"{}\": must be a number", keyword.word, word);
                 }
-                return *as_number;
-            case Kind::kTable:
                 return as_number ? Json(*as_number) : Json(word);
-            case Kind::kLiteral:
-                if (word != keyword.key) {
-                    return wrong("{} \"{}\": must be {}", keyword.word, word, keyword.key);
-                }
-                return word;
-            case Kind::kText:
+            }
+            case Kind::kTos:
+                return dscp_of_tos(keyword.word, word);
+            case Kind::kPorts:
+                return ports(keyword.word, word);
+            case Kind::kSeconds:
+                return milliseconds(keyword.word, word);
+            case Kind::kMembers:
+                return members(word);
+            default:
                 return word;
         }
-        std::unreachable();
     }
 
     const Form& form_;
     const Defaults& defaults_;
+    std::string_view command_;
     Json args_ = Json::object();
 };
-
-/// Where "family" is an argument of a command, -4 and -6 set it.
-bool takes_family(const Form& form) {
-    return (form.command == "show" &&
-            (form.object == "addr" || form.object == "route" || form.object == "neigh")) ||
-           form.typed;
-}
 
 std::string known_commands(std::string_view object) {
     std::string names;
@@ -200,16 +230,17 @@ std::string known_commands(std::string_view object) {
 }  // namespace
 
 std::string Request::to_line(bool if_ok) const {
-    Json line{{"object", object}, {"command", command}};
-    if (!netns.empty()) {
-        line["netns"] = netns;
-    }
-    if (if_ok) {
-        line["if_ok"] = true;
-    }
-    line["args"] = args;
     // What is no UTF-8 gets a replacement here, and so an answer that shows it.
-    return line.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+    const auto text = [](const Json& value) {
+        return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    };
+    return fmt::format("{{\"object\":{},\"command\":{}{}{}{},\"args\":{}}}\n",
+                       text(object),
+                       text(command),
+                       netns.empty() ? "" : ",\"netns\":",
+                       netns.empty() ? "" : text(netns),
+                       if_ok ? ",\"if_ok\":true" : "",
+                       text(args));
 }
 
 std::expected<Request, std::string> parse_words(Words words, const Defaults& defaults) {
@@ -237,13 +268,14 @@ std::expected<Request, std::string> parse_words(Words words, const Defaults& def
         return wrong(
             "{} has no command \"{}\"; it has {}", object, request.command, known_commands(object));
     }
-    request.command = form->command;
-    auto args = Parser(*form, defaults).parse(words.subspan(std::min(words.size(), 2UZ)));
+    Parser parser(*form, defaults);
+    auto args = parser.parse(words.subspan(std::min(words.size(), 2UZ)));
     if (!args) {
         return std::unexpected(std::move(args.error()));
     }
+    request.command = parser.command().empty() ? form->command : parser.command();
     request.args = *std::move(args);
-    if (takes_family(*form) && !defaults.family.empty()) {
+    if (form->family && !defaults.family.empty()) {
         request.args["family"] = defaults.family;
     }
     return request;
@@ -275,9 +307,13 @@ std::expected<std::vector<std::string>, std::string> split_words(std::string_vie
     }
 }
 
-std::string command_summary() {
+std::string command_summary(std::string_view word) {
+    const std::string_view only = object_of(word);
     std::string text;
     for (const Form& form : forms()) {
+        if (!word.empty() && form.object != only) {
+            continue;
+        }
         text += fmt::format(
             "  {} {}{}{}\n", form.object, form.command, form.usage.empty() ? "" : " ", form.usage);
     }

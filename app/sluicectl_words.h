@@ -36,7 +36,7 @@ std::expected<Request, std::string> parse_words(std::span<const std::string> wor
 /// Splits at blanks; "..." and '...' keep them; # starts a comment.
 std::expected<std::vector<std::string>, std::string> split_words(std::string_view line);
 
-/// Every command with its arguments, one a line, for --help.
-std::string command_summary();
+/// Every command with its arguments, one a line: of all objects, or of the one that `word` means.
+std::string command_summary(std::string_view word = {});
 
 }  // namespace sluicectl

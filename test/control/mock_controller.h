@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -15,59 +18,125 @@
 
 namespace sluice::control {
 
-/// Changes are expectations; what is shown comes from plain data.
+/// Changes are expectations; what is shown comes from plain data. There are the netns "default" and
+/// those in netns_.
 class MockController : public Controller {
 public:
+    using Text = std::string;
     using Names = std::span<const std::string>;
     using Each = std::function<void(const RouteInfo&)>;
 
-    MOCK_METHOD(Result<void>, add_port, (const std::string&, const config::Port&), (override));
-    MOCK_METHOD(Result<void>, add_vlan, (const std::string&, const config::Vlan&), (override));
-    MOCK_METHOD(Result<void>, delete_netdevs, (Names), (override));
-    MOCK_METHOD(Result<void>, change_link, (const std::string&, const LinkChange&), (override));
+    MOCK_METHOD(Result<void>, add_netns, (const Text&), (override));
+    MOCK_METHOD(Result<Ticket>, delete_netns, (const Text&), (override));
+    MOCK_METHOD(Result<void>,
+                add_port,
+                (const Text&, const Text&, const config::Port&),
+                (override));
+    MOCK_METHOD(Result<void>,
+                add_vlan,
+                (const Text&, const Text&, const config::Vlan&),
+                (override));
+    MOCK_METHOD(Result<void>, add_vrf, (const Text&, const Text&, std::uint32_t), (override));
+    MOCK_METHOD(Result<Ticket>, delete_netdevs, (const Text&, Names), (override));
+    MOCK_METHOD(Result<void>,
+                change_link,
+                (const Text&, const Text&, const LinkChange&),
+                (override));
+    MOCK_METHOD(Result<Ticket>, move_link, (const Text&, const Text&, const Text&), (override));
     MOCK_METHOD(Result<void>,
                 add_address,
-                (const std::string&, const net::InterfaceAddr&),
+                (const Text&, const Text&, const net::InterfaceAddr&),
                 (override));
     MOCK_METHOD(Result<void>,
                 delete_address,
-                (const std::string&, const net::InterfaceAddr&),
+                (const Text&, const Text&, const net::InterfaceAddr&),
                 (override));
-    MOCK_METHOD(Result<void>, add_route, (const RouteRequest&, RouteMode), (override));
-    MOCK_METHOD(Result<void>, delete_route, (const RouteRequest&), (override));
-    MOCK_METHOD(std::size_t, flush_routes, (RouteOwner), (override));
-    MOCK_METHOD(RouteLookup, lookup_route, (const net::IpAddr&), (const, override));
+    MOCK_METHOD(Result<void>, add_route, (const Text&, const RouteRequest&, RouteMode), (override));
+    MOCK_METHOD(Result<void>, delete_route, (const Text&, const RouteRequest&), (override));
+    MOCK_METHOD(Result<std::size_t>, flush_routes, (const Text&, RouteOwner), (override));
+    MOCK_METHOD(Result<RouteLookup>,
+                lookup_route,
+                (const Text&, const RouteQuery&),
+                (const, override));
+    MOCK_METHOD(Result<void>,
+                add_nexthop,
+                (const Text&, std::uint32_t, const config::NextHop&, bool),
+                (override));
+    MOCK_METHOD(Result<void>, delete_nexthop, (const Text&, std::uint32_t), (override));
+    MOCK_METHOD(Result<void>, add_rule, (const Text&, const config::Rule&), (override));
+    MOCK_METHOD(Result<void>, delete_rule, (const Text&, const config::Rule&), (override));
+    MOCK_METHOD(Result<std::size_t>, flush_exceptions, (const Text&), (override));
     MOCK_METHOD(Result<void>,
                 add_neighbor,
-                (const std::string&, const net::IpAddr&, const net::MacAddr&),
+                (const Text&, const Text&, const net::IpAddr&, const net::MacAddr&),
                 (override));
     MOCK_METHOD(Result<void>,
                 delete_neighbor,
-                (const std::string&, const net::IpAddr&),
+                (const Text&, const Text&, const net::IpAddr&),
                 (override));
-    MOCK_METHOD(Result<std::size_t>, flush_neighbors, (const std::string&), (override));
+    MOCK_METHOD(Result<std::size_t>, flush_neighbors, (const Text&, const Text&), (override));
+    MOCK_METHOD(void, set_cache_mode, (config::CacheMode), (override));
+    MOCK_METHOD(void, flush_cache, (), (override));
     MOCK_METHOD(std::string, effective_config, (), (const, override));
     MOCK_METHOD(Result<void>, reload, (const std::optional<std::string>&), (override));
 
-    std::vector<LinkInfo> links() const override { return links_; }
-    std::vector<AddressInfo> addresses() const override { return addresses_; }
-    void for_each_route(const Each& each) const override {
-        for (const auto& [prefix, route] : routes_) {
-            each(route);
-        }
+    bool settled(Ticket ticket) override {
+        ++asked_settled_;
+        return !unsettled_.contains(ticket);
     }
-    std::optional<net::IpPrefix> routes_after(const std::optional<net::IpPrefix>& after,
+    std::vector<NetnsInfo> netns() const override { return netns_; }
+    std::vector<LinkInfo> links(const Text& netns) const override {
+        std::vector<LinkInfo> found;
+        for (const LinkInfo& link : links_) {
+            if (netns.empty() || link.netns == netns) {
+                found.push_back(link);
+            }
+        }
+        return found;
+    }
+    Result<std::vector<VrfInfo>> vrfs(const Text& netns) const override { return in(netns, vrfs_); }
+    Result<std::vector<AddressInfo>> addresses(const Text& netns) const override {
+        return in(netns, addresses_);
+    }
+    Result<std::vector<std::uint32_t>> tables(const Text& netns) const override {
+        std::vector<std::uint32_t> found;
+        for (const auto& [table, routes] : routes_) {
+            found.push_back(table);
+        }
+        return in(netns, found);
+    }
+    std::optional<net::IpPrefix> routes_after(const Text& netns,
+                                              std::uint32_t table,
+                                              const std::optional<net::IpPrefix>& after,
                                               std::size_t limit,
                                               const Each& each) const override {
-        auto at = after ? routes_.upper_bound(*after) : routes_.begin();
+        const auto routes = routes_.find(table);
+        if (netns != "default" || routes == routes_.end()) {
+            return std::nullopt;
+        }
+        auto at = after ? routes->second.upper_bound(*after) : routes->second.begin();
         std::optional<net::IpPrefix> last;
-        for (std::size_t i = 0; i < limit && at != routes_.end(); ++i, ++at) {
+        for (std::size_t i = 0; i < limit && at != routes->second.end(); ++i, ++at) {
             each(at->second);
             last = at->first;
         }
-        return at == routes_.end() ? std::nullopt : last;
+        return at == routes->second.end() ? std::nullopt : last;
     }
-    std::vector<NeighborInfo> neighbors() const override { return neighbors_; }
+    Result<std::vector<NextHopInfo>> nexthops(const Text& netns) const override {
+        return in(netns, nexthops_);
+    }
+    Result<std::vector<RuleInfo>> rules(const Text& netns) const override {
+        return in(netns, rules_);
+    }
+    Result<std::vector<ExceptionInfo>> exceptions(const Text& netns) const override {
+        return in(netns, exceptions_);
+    }
+    Result<std::vector<NeighborInfo>> neighbors(const Text& netns) const override {
+        return in(netns, neighbors_);
+    }
+    CacheInfo cache() const override { return cache_; }
+    std::vector<UncachedInfo> uncached() const override { return uncached_; }
+    std::vector<DrainInfo> draining() const override { return draining_; }
     stats::NetdevCounters netdev_counters(NetdevId netdev) const override {
         stats::NetdevCounters sum{};
         for (std::size_t writer = 0; writer <= workers_.size(); ++writer) {
@@ -82,13 +151,37 @@ public:
     std::vector<WorkerInfo> workers() const override { return workers_; }
     std::vector<PoolInfo> pools() const override { return pools_; }
 
+    std::set<Ticket> unsettled_;
+    std::size_t asked_settled_ = 0;
+    std::vector<NetnsInfo> netns_{{.name = "default"}, {.name = "empty"}};
     std::vector<LinkInfo> links_;
+    // All of "default".
+    std::vector<VrfInfo> vrfs_;
     std::vector<AddressInfo> addresses_;
-    std::map<net::IpPrefix, RouteInfo> routes_;
+    std::map<std::uint32_t, std::map<net::IpPrefix, RouteInfo>> routes_;  // by table
+    std::vector<NextHopInfo> nexthops_;
+    std::vector<RuleInfo> rules_;
+    std::vector<ExceptionInfo> exceptions_;
     std::vector<NeighborInfo> neighbors_;
+
+    CacheInfo cache_;
+    std::vector<UncachedInfo> uncached_;
+    std::vector<DrainInfo> draining_;
     std::map<std::pair<std::uint16_t, std::size_t>, stats::NetdevCounters> counters_;
     std::vector<WorkerInfo> workers_;
     std::vector<PoolInfo> pools_;
+
+private:
+    template <class T>
+    Result<std::vector<T>> in(const Text& netns, const std::vector<T>& all) const {
+        if (netns == "default") {
+            return all;
+        }
+        if (netns == "empty") {
+            return std::vector<T>();
+        }
+        return fail(ErrorCode::kNotFound, "netns {} does not exist", netns);
+    }
 };
 
 }  // namespace sluice::control

@@ -242,6 +242,108 @@ TEST_F(ServerTest, AClientThatVanishesIsForgotten) {
     EXPECT_EQ(server_->connections(), 0U);
 }
 
+/// Lines "wait..." are answered once `ready` says so.
+Server::Handler when(const bool& ready, std::size_t& asked) {
+    return [&](std::string_view line, bool /*after_failure*/) {
+        Reply reply{.text = fmt::format("<{}>", line)};
+        if (line.starts_with("wait")) {
+            reply.ready = [&] {
+                ++asked;
+                return ready;
+            };
+        }
+        return reply;
+    };
+}
+
+TEST_F(ServerTest, U_09_WhoWaitsIsAnsweredInOrderAndOthersMeanwhile) {
+    bool ready = false;
+    std::size_t asked = 0;
+    start(when(ready, asked));
+    TestClient waiter(place_.path());
+    TestClient other(place_.path());
+    waiter.send("before\nwait\nafter\n");
+    server_->run_once();
+    server_->run_once();
+    EXPECT_EQ(waiter.receive(), "<before>\n");
+    for (int i = 0; i < 5; ++i) {
+        other.send(fmt::format("{}\n", i));
+        server_->run_once();
+        EXPECT_EQ(other.receive(), fmt::format("<{}>\n", i));
+    }
+    waiter.send("last\n");
+    server_->run_once();
+    EXPECT_EQ(waiter.receive(), "") << "nothing overtakes the answer that is not ready";
+    ready = true;
+    ASSERT_GE(run_until_idle(*server_), 0);
+    EXPECT_EQ(waiter.receive(), "<wait>\n<after>\n<last>\n");
+}
+
+TEST_F(ServerTest, M_02_AWaitingAnswerIsAskedForAtOnceFirstAndThenEveryMillisecond) {
+    using std::chrono::milliseconds;
+    bool ready = false;
+    std::size_t asked = 0;
+    start(when(ready, asked), {.eager = milliseconds(5)});
+    TestClient waiter(place_.path());
+    waiter.send("wait\n");
+    server_->run_once();
+    server_->run_once();
+    EXPECT_TRUE(is_readable(*server_)) << "a grace period is short: the loop must come back";
+    std::this_thread::sleep_for(milliseconds(10));
+    server_->run_once();
+    // From here on as often as the timer says, not as often as the loop can.
+    asked = 0;
+    std::size_t rounds = 0;
+    const auto end = std::chrono::steady_clock::now() + milliseconds(50);
+    while (std::chrono::steady_clock::now() < end) {
+        if (is_readable(*server_)) {
+            server_->run_once();
+            ++rounds;
+        }
+    }
+    EXPECT_GE(asked, 2U) << "it is forgotten";
+    EXPECT_LE(rounds, 60U) << "it spins";
+    EXPECT_LE(asked, 2 * rounds + 1) << "in each round once or twice";
+    ready = true;
+    std::this_thread::sleep_for(milliseconds(3));
+    ASSERT_GE(run_until_idle(*server_), 0);
+    EXPECT_EQ(waiter.receive(), "<wait>\n");
+    std::this_thread::sleep_for(milliseconds(3));
+    EXPECT_FALSE(is_readable(*server_)) << "the timer still ticks";
+}
+
+TEST_F(ServerTest, AClientThatGoesWhileItWaitsIsForgotten) {
+    const bool ready = false;
+    std::size_t asked = 0;
+    start(when(ready, asked), {.eager = std::chrono::microseconds(0)});
+    TestClient waiter(place_.path());
+    waiter.send("wait\n");
+    server_->run_once();
+    server_->run_once();
+    EXPECT_EQ(server_->connections(), 1U);
+    waiter.close();
+    server_->run_once();
+    EXPECT_EQ(server_->connections(), 0U);
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    run_until_idle(*server_);
+    EXPECT_FALSE(is_readable(*server_));
+}
+
+TEST_F(ServerTest, AnAnswerThatIsReadyAtOnceCostsNoRound) {
+    const bool ready = true;
+    std::size_t asked = 0;
+    start(when(ready, asked));
+    TestClient client(place_.path());
+    EXPECT_EQ(exchange(client, "wait\nnext\n"), "<wait>\n<next>\n");
+    EXPECT_EQ(asked, 1U);
+    // The client has said all that it will: the answer still comes.
+    TestClient last(place_.path());
+    last.send("wait");
+    last.end();
+    run_until_idle(*server_);
+    EXPECT_EQ(last.receive(), "<wait>\n");
+}
+
 TEST_F(ServerTest, AThrowingHandlerCostsItsClientsOnly) {
     start([](std::string_view line, bool /*after_failure*/) -> Reply {
         if (line == "bad") {

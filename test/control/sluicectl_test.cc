@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -41,6 +42,17 @@ std::string contents(const std::string& file) {
     return {std::istreambuf_iterator<char>(in), {}};
 }
 
+/// Runs of blanks as one: how wide a column is does not matter.
+std::string squeezed(std::string_view text) {
+    std::string out;
+    for (const char c : text) {
+        if (c != ' ' || (!out.empty() && out.back() != ' ' && out.back() != '\n')) {
+            out += c;
+        }
+    }
+    return out;
+}
+
 /// The program itself against a server in a thread.
 class Sluicectl : public testing::Test {
 protected:
@@ -48,13 +60,18 @@ protected:
         ASSERT_NE(std::getenv("SLUICECTL"), nullptr) << "set SLUICECTL to the program's path";
         for (std::uint32_t i = 0; i < 3000; ++i) {
             const net::IpPrefix to = net::Ipv4Prefix::of(net::Ipv4Addr::from_host(i << 8U), 24);
-            controller_.routes_[to] = {.prefix = to, .type = "unicast", .via = {}, .dev = "p0"};
+            controller_.routes_[config::kMainTable][to] = {
+                .prefix = to, .type = "unicast", .via = {}, .dev = "p0"};
         }
         controller_.links_.resize(1);
         controller_.links_[0].name = "p0";
+        controller_.links_[0].netns = "default";
         controller_.links_[0].kind = "port";
-        ON_CALL(controller_, add_route(_, _))
-            .WillByDefault([this](const RouteRequest& route, RouteMode /*mode*/) -> Result<void> {
+        show_something();
+        ON_CALL(controller_, add_route(_, _, _))
+            .WillByDefault([this](const std::string& /*netns*/,
+                                  const RouteRequest& route,
+                                  RouteMode /*mode*/) -> Result<void> {
                 if (route.prefix.length() == 31) {
                     return fail(ErrorCode::kExists, "route {} exists", route.prefix.to_string());
                 }
@@ -74,6 +91,47 @@ protected:
                 server_->run_once();
             }
         });
+    }
+    void show_something() {
+        controller_.vrfs_ = {{"blue", 100, {"p0", "p1"}}};
+        NextHopInfo gateway;
+        gateway.id = 1;
+        gateway.hop.via = net::IpAddr::parse("10.0.1.2").value();
+        gateway.hop.dev = "p1";
+        gateway.active = true;
+        gateway.packets = 30;
+        NextHopInfo group;
+        group.id = 10;
+        group.hop.group = {{1, 3}, {2, 1}};
+        group.hop.resilient.emplace();
+        group.members = {{.id = 1, .weight = 3, .active = true}, {.id = 2}};
+        controller_.nexthops_ = {gateway, group};
+        RuleInfo first;
+        first.rule.priority = 100;
+        first.rule.from = net::IpPrefix::parse("10.0.0.0/8").value();
+        first.rule.source_ports = {1, 9};
+        first.rule.table = 100;
+        RuleInfo second;
+        second.rule.priority = 200;
+        second.rule.mark = 7;
+        second.rule.destination_ports = {53, 53};
+        second.rule.suppress_prefixlength = 0;
+        controller_.rules_ = {first, second};
+        controller_.cache_ = {.mode = config::CacheMode::kOn, .entries = 512, .bypassing = {"red"}};
+        controller_.workers_.resize(1);
+        controller_.uncached_ = {{.worker = 1,
+                                  .netns = "red",
+                                  .netdev = "p0",
+                                  .family = net::Family::kIpv6,
+                                  .dsts = 80'000}};
+        controller_.draining_ = {
+            {.id = NetdevId{9}, .name = "p0.9", .dsts = 3, .held = 1, .since_ms = 250}};
+        controller_.exceptions_ = {{.destination = net::IpAddr::parse("192.0.2.9").value(),
+                                    .domain = "",
+                                    .dev = "p1",
+                                    .via = std::nullopt,
+                                    .mtu = 1300,
+                                    .expires_s = 599}};
     }
     void TearDown() override {
         loop_ = {};
@@ -113,8 +171,8 @@ TEST_F(Sluicectl, ExitStatusAndOneLineOfError) {
              Case{"fine", "route add 10.0.0.0/8 via 10.0.0.1", 0, ""},
              Case{"refused", "route add 10.0.0.0/31 via 10.0.0.1", 1, "route 10.0.0.0/31 exists"},
              Case{"value", "route add 10.0.0.1/8 via 10.0.0.1", 1, "host bits set"},
-             Case{"not built", "nexthop show", 1, "not built yet: nexthop"},
-             Case{"netns", "-n red link show", 1, "not built yet: netns"},
+             Case{"not built", "trace show", 1, "not built yet: trace"},
+             Case{"netns", "-n red link show", 1, "netns red does not exist"},
              Case{"word", "route ad3", 2, "route has no command"},
              Case{"option", "-q route", 2, "-q"},
              Case{"nothing", "", 2, "no command given"},
@@ -152,6 +210,51 @@ TEST_F(Sluicectl, TablesAreAligned) {
     const Outcome stats = run("stats");
     EXPECT_THAT(stats.out, HasSubstr("\n(total) "));
     EXPECT_EQ(run("neigh").out, "");
+}
+
+TEST_F(Sluicectl, NewObjectsAsTables) {
+    struct Case {
+        const char* arguments;
+        const char* want;
+    };
+    for (const Case& row : {
+             Case{"netns", "NAME     NETDEVS  IPV4-ROUTES  IPV6-ROUTES\ndefault        0"},
+             Case{"vrf", "NAME  TABLE  INTERFACES\nblue    100  p0 p1\n"},
+             Case{"nexthop",
+                  "ID  TYPE     TO                        ROUTES  PACKETS  OWNER  FLAGS\n"
+                  " 1  gateway  via 10.0.1.2 dev p1            0       30  cli    -\n"
+                  "10  group    1,3/2,1(dead)                  0        0  cli    inactive "
+                  "resilient buckets 128 idle_timer 120000ms\n"},
+             Case{"rule",
+                  "PRIORITY  FAMILY  PACKETS                        ACTION           OWNER\n"
+                  "     100  ipv4    from 10.0.0.0/8 sport 1-9      table 100        cli\n"
+                  "     200  ipv4    from all fwmark 7 dport 53     table main "
+                  "suppress_prefixlength 0  cli\n"},
+             Case{"cache",
+                  "mode on, 512 entries per worker and family\n"
+                  "bypassed because of their rules: red\n"
+                  "WORKER  FAMILY  HITS  MISSES"},
+             Case{"uncached",
+                  "WORKER  NETNS  NETDEV  FAMILY  DSTS\n1       red    p0      ipv6    80000\n\n"
+                  "removed, with references not yet given up:\n"
+                  "NETDEV  ID  DSTS  HELD  SINCE-MS\np0.9     9     3     1       250\n"},
+             Case{"route show cache",
+                  "DESTINATION  VRF  DEV  VIA   MTU  EXPIRES-S\n192.0.2.9    -    p1   -    1300"
+                  "        599\n"},
+         }) {
+        const Outcome outcome = run(row.arguments);
+        EXPECT_EQ(outcome.status, 0) << row.arguments << ": " << outcome.err;
+        EXPECT_EQ(squeezed(outcome.out).substr(0, squeezed(row.want).size()), squeezed(row.want));
+        EXPECT_EQ(Json::accept(run(std::string("-j ") + row.arguments).out), true);
+    }
+}
+
+TEST_F(Sluicectl, HelpOfOneObject) {
+    const Outcome outcome = run("rule help");
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_THAT(outcome.out, HasSubstr("suppress_prefixlength"));
+    EXPECT_THAT(outcome.out, testing::Not(HasSubstr("nexthop add")));
+    EXPECT_THAT(run("help").out, HasSubstr("uncached show"));
 }
 
 TEST_F(Sluicectl, ABatchIsDoneInOrder) {
