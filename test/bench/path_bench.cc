@@ -278,7 +278,7 @@ void churn_rows(Path& path, Tables<Addr>& tables, const Arguments& options, Path
             control.join();
             const auto per_packet = static_cast<double>(cycles) / static_cast<double>(packets);
             fmt::print(
-                R"({{"id": "churn/{}/{}", "round": {}, "hits": {:.5f}, "cycles": {:.2f}, "mpps": {:.3f}, "updates": {}}})"
+                R"({{"id": "churn/{}/{}", "round": {}, "hits": {:.5f}, "cycles": {:.2f}, "mpps": {:.3f}, "updates": {}, "seconds": {:.3f}}})"
                 "\n",
                 FamilyOf<Addr>::kName,
                 rate,
@@ -287,7 +287,8 @@ void churn_rows(Path& path, Tables<Addr>& tables, const Arguments& options, Path
                     static_cast<double>(packets),
                 per_packet,
                 static_cast<double>(rte_get_tsc_hz()) / per_packet / 1e6,
-                updates.load());
+                updates.load(),
+                options.seconds);
             std::fflush(stdout);
         }
     }

@@ -17,18 +17,18 @@ def _checksum(data: bytes) -> int:
     return ~((total & 0xFFFF) + (total >> 16)) & 0xFFFF
 
 
-def udp4(destination: str, frame_bytes: int = 60) -> bytes:
+def udp4(destination: str, source: str = "10.0.0.2", frame_bytes: int = 60) -> bytes:
     length = frame_bytes - 14
     header = struct.pack("!BBHHHBBH4s4s", 0x45, 0, length, 0, 0, 64, 17, 0,
-                         ipaddress.IPv4Address("10.0.0.2").packed, ipaddress.IPv4Address(destination).packed)
+                         ipaddress.IPv4Address(source).packed, ipaddress.IPv4Address(destination).packed)
     header = header[:10] + struct.pack("!H", _checksum(header)) + header[12:]
     udp = struct.pack("!HHHH", 1000, 2000, length - 20, 0)
     return PORT_MAC + HOST_MAC + b"\x08\x00" + header + udp + bytes(length - 28)
 
 
-def udp6(destination: str, frame_bytes: int = 62) -> bytes:
+def udp6(destination: str, source: str = "fd00::2", frame_bytes: int = 62) -> bytes:
     payload = frame_bytes - 54
-    header = struct.pack("!IHBB16s16s", 6 << 28, payload, 17, 64, ipaddress.IPv6Address("fd00::2").packed,
+    header = struct.pack("!IHBB16s16s", 6 << 28, payload, 17, 64, ipaddress.IPv6Address(source).packed,
                          ipaddress.IPv6Address(destination).packed)
     # The checksum is not looked at in transit; one that is not zero keeps the packet legal.
     udp = struct.pack("!HHHH", 1000, 2000, payload, 0xFFFF)
@@ -52,13 +52,27 @@ def routes(family: str) -> list:
     return [f"2001:db8:{i:x}::/48" for i in range(ROUTES)]
 
 
+def _write(path: pathlib.Path, frames) -> None:
+    with open(path, "wb") as out:
+        out.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
+        for frame in frames:
+            out.write(struct.pack("<IIII", 0, 0, len(frame), len(frame)) + frame)
+
+
 def write(path: pathlib.Path, family: str, count: int, repeat_to: int = 1024) -> None:
     """At least `repeat_to` packets, so that the driver's ring of them does not stay in the first cache level."""
     make = udp4 if family == "v4" else udp6
     frames = [make(address) for address in destinations(family, count)]
     total = max(count, repeat_to // count * count)
-    with open(path, "wb") as out:
-        out.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
-        for i in range(total):
-            frame = frames[i % count]
-            out.write(struct.pack("<IIII", 0, 0, len(frame), len(frame)) + frame)
+    _write(path, (frames[i % count] for i in range(total)))
+
+
+def write_random(path: pathlib.Path, family: str, count: int, packets: int = 4096, seed: int = 1) -> None:
+    """Destinations in random order, each from a host of its own: in turn, they would defeat any cache smaller than they
+    are many, and need none that is larger."""
+    rng = random.Random(seed)
+    if family == "v4":
+        frames = [udp4(address, f"10.0.0.{rng.randrange(2, 255)}") for address in destinations(family, count)]
+    else:
+        frames = [udp6(address, f"fd00::{rng.randrange(2, 65536):x}") for address in destinations(family, count)]
+    _write(path, (rng.choice(frames) for _ in range(packets)))

@@ -13,7 +13,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 @dataclass
 class Row:
-    """One measured thing: a value per round and, paired with it, what it is compared with."""
+    """One measured thing: a value per round and, paired with it, what it is compared with. Where a round is itself many
+    pairs, `paired` has the median of their ratios: the two medians alone may be of different pairs."""
 
     id: str
     unit: str
@@ -21,21 +22,24 @@ class Row:
     against: str = ""
     others: list = field(default_factory=list)  # of the same rounds
     lower_is_better: bool = True
+    paired: list = field(default_factory=list)
     extra: dict = field(default_factory=dict)  # shown and written, not judged
 
     def ratios(self) -> list:
-        """Above 1: sluice is better."""
+        """Above 1: sluice, or the variant named last in the id, is better."""
+        if self.paired:
+            return self.paired
         if self.lower_is_better:
-            return [other / value for value, other in zip(self.values, self.others)]
-        return [value / other for value, other in zip(self.values, self.others)]
+            return [other / value for value, other in zip(self.values, self.others) if value > 0]
+        return [value / other for value, other in zip(self.values, self.others) if other > 0]
 
     def as_json(self) -> dict:
         row = {"id": self.id, "value": statistics.median(self.values), "min": min(self.values),
                "max": max(self.values), "unit": self.unit}
         if self.others:
-            ratios = self.ratios()
-            row |= {"against": self.against, "against_value": statistics.median(self.others),
-                    "ratio": statistics.median(ratios), "ratio_min": min(ratios), "ratio_max": max(ratios)}
+            row |= {"against": self.against, "against_value": statistics.median(self.others)}
+            if ratios := self.ratios():
+                row |= {"ratio": statistics.median(ratios), "ratio_min": min(ratios), "ratio_max": max(ratios)}
         return row | self.extra
 
 
@@ -72,15 +76,18 @@ def write(options, result) -> None:
 
 
 def _svg(title: str, rows: list) -> str:
-    """A bar per row, with the spread, and a mark where the thing compared with stands."""
-    height, left, width = 18, 230, 520
-    top = max(max(r.values + r.others) for r in rows)
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + width + 90}" height="{height * len(rows) + 50}" '
+    """A bar per row, with the spread, and a mark where the thing compared with stands; a scale for each unit."""
+    height, width = 18, 520
+    left = 30 + 7 * max(len(r.id) for r in rows)
+    tops = {}
+    for row in rows:
+        tops[row.unit] = max([tops.get(row.unit, 0), *row.values, *row.others])
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + width + 160}" height="{height * len(rows) + 50}" '
            'font-family="sans-serif" font-size="12">',
-           f'<text x="10" y="20" font-size="14">{title} ({rows[0].unit})</text>']
+           f'<text x="10" y="20" font-size="14">{title}</text>']
     for i, row in enumerate(rows):
         y = 34 + i * height
-        scale = width / top
+        scale = width / (tops[row.unit] or 1)
         value = statistics.median(row.values)
         out.append(f'<text x="{left - 8}" y="{y + 12}" text-anchor="end">{row.id}</text>')
         out.append(f'<rect x="{left}" y="{y}" width="{value * scale:.1f}" height="{height - 5}" fill="#4477aa"/>')
@@ -90,5 +97,6 @@ def _svg(title: str, rows: list) -> str:
             x = left + statistics.median(row.others) * scale
             out.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{y - 1}" y2="{y + height - 4}" stroke="#cc3311" '
                        f'stroke-width="2"><title>{row.against}</title></line>')
-        out.append(f'<text x="{left + value * scale + 6:.1f}" y="{y + 12}">{value:.1f}</text>')
+        end = left + max([value, *row.values, *row.others]) * scale
+        out.append(f'<text x="{end + 6:.1f}" y="{y + 12}">{value:.4g} {row.unit}</text>')
     return "\n".join(out + ["</svg>"]) + "\n"
