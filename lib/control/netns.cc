@@ -80,7 +80,8 @@ std::unique_ptr<Netns> NetnsSet::detach(Netns& netns) {
 
 void NetnsSet::destroy(std::unique_ptr<Netns> netns) {
     netns->policies.reset();
-    netns->policies.reset();  // they look into the tables
+    netns->policies->clear();
+    netns->nexthops->clear();
     for (const auto& [id, table] : netns->tables) {
         const std::uint16_t index = table->v4.index();
         tables_[index].reset();

@@ -65,7 +65,9 @@ void for_each_single(NextHopObject& object, Fn&& fn) {
 
 }  // namespace
 
-NextHopObjects::~NextHopObjects() {
+NextHopObjects::~NextHopObjects() = default;
+
+void NextHopObjects::clear() {
     std::vector<std::uint32_t> ids;
     for (const auto& [id, object] : objects_) {
         ids.push_back(id);

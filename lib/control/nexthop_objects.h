@@ -98,8 +98,10 @@ public:
     NextHopObjects& operator=(const NextHopObjects&) = delete;
     NextHopObjects(NextHopObjects&&) = delete;
     NextHopObjects& operator=(NextHopObjects&&) = delete;
-    /// No route is over any of them, and no worker knows one.
     ~NextHopObjects();
+
+    /// The netns ends: gives everything back. No route is over any of them, and no worker knows one.
+    void clear();
 
     /// What can be told from `config` alone and from the other objects. `replace` as in add().
     Result<void> check(std::uint32_t id, const config::NextHop& config, bool replace) const;

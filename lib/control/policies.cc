@@ -47,11 +47,14 @@ DstType answer_type(config::RuleAction action) noexcept {
                                                         : DstType::kProhibit;
 }
 
-Policies::~Policies() {
+Policies::~Policies() = default;
+
+void Policies::clear() {
     for (const auto& entry : rules_) {
         unbind(*entry);
     }
-    for (auto& free : garbage_) {
+    rules_.clear();
+    for (auto& free : std::exchange(garbage_, {})) {
         free();
     }
 }

@@ -43,8 +43,11 @@ public:
     Policies& operator=(const Policies&) = delete;
     Policies(Policies&&) = delete;
     Policies& operator=(Policies&&) = delete;
-    /// No worker knows a view with one of its policies any more.
     ~Policies();
+
+    /// The netns ends, its tables are still there: gives everything back. No worker knows a view
+    /// with one of its policies any more.
+    void clear();
 
     // After add() and remove() the caller publishes the views of the netns's netdevs, makes what is
     // cached stale, and then calls collect().
