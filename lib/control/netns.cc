@@ -79,7 +79,6 @@ std::unique_ptr<Netns> NetnsSet::detach(Netns& netns) {
 }
 
 void NetnsSet::destroy(std::unique_ptr<Netns> netns) {
-    netns->policies.reset();
     netns->policies->clear();
     netns->nexthops->clear();
     for (const auto& [id, table] : netns->tables) {

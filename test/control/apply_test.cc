@@ -2,6 +2,7 @@
 #include "control/apply.h"
 
 #include <array>
+#include <functional>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -155,6 +156,172 @@ TEST_F(Apply, DeletedPortLeavesTheRunningConfiguration) {
     EXPECT_EQ(effective.default_netns.routes.size(), 1U);  // the blackhole
     expect_ok(router.apply(config));
     EXPECT_EQ(route("192.0.2.9"), "unicast via 10.0.1.2 dev p1");
+}
+
+const std::string kTenants = R"(version: 1
+instance: tenants
+workers: {cache: "on"}
+ports:
+  p0:
+    device: dev-p0
+    addresses: [10.0.0.1/24]
+vlans:
+  p0.100: {link: p0, id: 100, addresses: [10.0.0.1/24]}
+vrfs:
+  blue: {table: 100, interfaces: [p0.100]}
+nexthops:
+  1: {via: 10.0.0.2}
+  2: {via: 10.0.0.3}
+  10: {group: {1: 1, 2: 3}}
+routes:
+  - {to: default, nexthop: 10}
+  - {to: 198.51.100.0/24, via: 10.0.0.2, table: 100, dev: p0.100}
+routing-policy:
+  - {priority: 10, from: 10.0.0.0/8, table: 100}
+netns:
+  tenant:
+    ports:
+      p1:
+        device: dev-p1
+        addresses: [10.0.0.1/24]
+    routes:
+      - {to: default, via: 10.0.0.2}
+)";
+
+TEST_F(Apply, NetnsVrfsNextHopsAndRulesComeAndGo) {
+    const auto bench = parse(kBench);
+    Router router(*engine, config::starting_point(bench));
+    expect_ok(router.apply(bench));
+    const std::string before = settled_dump();
+    auto tenants = parse(kTenants);
+    tenants.instance = bench.instance;
+    tenants.control = bench.control;
+    expect_ok(router.apply(tenants));
+    EXPECT_EQ(shared.cache_mode.load(), fib::CacheMode::kOn);
+    EXPECT_EQ(netdev("p0.100").master, &netdev("blue"));
+    EXPECT_EQ(router.lookup_route("default", {.destination = ip("192.0.2.1")})->nexthop, 10U);
+    EXPECT_EQ(router.lookup_route("tenant", {.destination = ip("192.0.2.1")})->dev, "p1");
+    EXPECT_EQ(router.rules("default")->size(), 1U);
+    const auto again = config::diff(tenants, parse(router.effective_config()));
+    ASSERT_TRUE(again.has_value());
+    EXPECT_TRUE(again->empty());
+    expect_ok(router.apply(bench));
+    EXPECT_EQ(settled_dump(), before);
+}
+
+TEST_F(Apply, M_01_AMovedPortIsMovedInTheFileToo) {
+    const auto bench = parse(kBench);
+    Router router(*engine, config::starting_point(bench));
+    expect_ok(router.apply(bench));
+    const std::string before = settled_dump();
+    plane.hardware.log.clear();
+    auto other = bench;
+    auto& tenant = other.netns["tenant"];
+    auto port = other.default_netns.ports.extract("p1");
+    std::erase_if(other.default_netns.routes, [](const auto& r) { return r.dev == "p1"; });
+    std::erase_if(other.default_netns.neighbors, [](const auto& n) { return n.dev == "p1"; });
+    tenant.ports.insert(std::move(port));
+    expect_ok(router.apply(other));
+    EXPECT_TRUE(plane.hardware.log.empty()) << "the device goes on";
+    EXPECT_EQ(netdev("p1", "tenant").addresses.size(), 2U);
+    expect_ok(router.apply(bench));
+    EXPECT_EQ(settled_dump(), before);
+}
+
+// "Bad input": the configuration before and after, word by word.
+TEST_F(Apply, RefusedChangesLeaveTheConfigurationAsItWas) {
+    auto config = parse(kTenants);
+    Router router(*engine, config::starting_point(config));
+    expect_ok(router.apply(config));
+    LinkChange vrf;
+    vrf.vrf = "nowhere";
+    vrf.mtu = 1400;
+    LinkChange out_of_vrf;
+    out_of_vrf.vrf = "";
+    config::Vlan vlan;
+    vlan.link = "p1";
+    vlan.id = 9;
+    vlan.addresses = {{.value = interface("10.8.0.1/24"), .at = {}},
+                      {.value = interface("10.0.0.1/24"), .at = {}}};
+    config::NextHop nested;
+    nested.group = {{10, 1}};
+    config::NextHop missing;
+    missing.group = {{99, 1}};
+    config::Rule rule;
+    rule.priority = 10;
+    rule.from = prefix("10.0.0.0/8");
+    rule.table = 100;
+    RouteRequest over;
+    over.prefix = prefix("192.0.2.0/24");
+    over.nexthop = 99;
+    struct Case {
+        std::string name;
+        std::function<std::string()> change;
+        std::string want;
+    };
+    const std::vector<Case> cases{
+        {"netns twice", [&] { return code(router.add_netns("tenant")); }, "exists"},
+        {"netns unknown", [&] { return code(router.delete_netns("nobody")); }, "not_found"},
+        {"netns default", [&] { return code(router.delete_netns("default")); }, "invalid"},
+        {"move, name clash",
+         [&] {
+             expect_ok(router.add_netns("other"));
+             config::Vlan p1;
+             p1.link = "p0";
+             p1.id = 5;
+             expect_ok(router.add_vlan("default", "p1", p1));
+             const auto refused = code(router.move_link("tenant", "p1", "default"));
+             expect_ok(router.delete_netdevs("default", std::array<std::string, 1>{"p1"}));
+             expect_ok(router.delete_netns("other"));
+             return refused;
+         },
+         "exists"},
+        {"move of nothing",
+         [&] { return code(router.move_link("tenant", "p9", "default")); },
+         "not_found"},
+        {"vrf unknown",
+         [&] { return code(router.change_link("default", "p0.100", vrf)); },
+         "not_found"},
+        {"address taken outside the vrf",
+         [&] { return code(router.change_link("default", "p0.100", out_of_vrf)); },
+         "exists"},
+        {"vrf with its member's address taken outside",
+         [&] { return code(router.delete_netdevs("default", std::array<std::string, 1>{"blue"})); },
+         "exists"},
+        {"port with a vlan",
+         [&] { return code(router.delete_netdevs("default", std::array<std::string, 1>{"p0"})); },
+         "busy"},
+        {"second address of a new vlan",
+         [&] { return code(router.add_vlan("tenant", "v", vlan)); },
+         "exists"},
+        {"group in a group",
+         [&] { return code(router.add_nexthop("default", 11, nested, false)); },
+         "invalid"},
+        {"group of nothing",
+         [&] { return code(router.add_nexthop("default", 10, missing, true)); },
+         "not_found"},
+        {"next hop twice",
+         [&] {
+             return code(router.add_nexthop("default", 1, config.default_netns.nexthops[1], false));
+         },
+         "exists"},
+        {"next hop unknown",
+         [&] { return code(router.delete_nexthop("default", 99)); },
+         "not_found"},
+        {"route over no next hop",
+         [&] { return code(router.add_route("default", over, RouteMode::kAdd)); },
+         "not_found"},
+        {"rule twice", [&] { return code(router.add_rule("default", rule)); }, "exists"},
+        {"netns nowhere", [&] { return code(router.add_rule("nobody", rule)); }, "not_found"},
+    };
+    for (const Case& c : cases) {
+        SCOPED_TRACE(c.name);
+        const std::string file = router.effective_config();
+        const std::string before = settled_dump();
+        EXPECT_EQ(c.change(), c.want);
+        EXPECT_EQ(router.effective_config(), file);
+        EXPECT_EQ(settled_dump(), before);
+    }
 }
 
 TEST_F(Apply, ReloadOfAMissingFileSaysSo) {

@@ -16,6 +16,7 @@
 #include "control/engine.h"
 #include "control/netdevs.h"
 #include "dpdk/rcu.h"
+#include "fib/dst_cache.h"
 #include "fib/shared.h"
 #include "support/packet.h"
 
@@ -162,8 +163,12 @@ public:
 
 class EngineTest : public ::testing::Test {
 protected:
-    explicit EngineTest(std::size_t workers = 1, EngineOptions options = {}) : plane(workers) {
-        options.clock = [this] { return now; };
+    /// `look`: how far the clock goes each time that somebody reads it.
+    explicit EngineTest(std::size_t workers = 1,
+                        EngineOptions options = {},
+                        Time look = std::chrono::nanoseconds(0))
+        : plane(workers) {
+        options.clock = [this, look] { return now += look; };
         engine = *Engine::create(options, shared, changes, plane);
     }
 
@@ -252,14 +257,16 @@ protected:
         std::map<std::string, std::string> netdevs;
         std::map<NetdevId, std::string> names;
         engine->netdevs().for_each([&](const Netdev& netdev) {
-            std::string& text = netdevs[netdev.name];
-            names[netdev.id] = netdev.name;
-            text = fmt::format("{} {} {} {} {}",
+            const std::string name = fmt::format("{}/{}", netdev.netns->name, netdev.name);
+            std::string& text = netdevs[name];
+            names[netdev.id] = name;
+            text = fmt::format("{} {} {} {} {} {}",
                                ids == Ids::kShown ? netdev.id.value : 0,
-                               netdev.name,
+                               name,
                                netdev.mac.to_string(),
                                netdev.settings.mtu,
-                               netdev.up());
+                               netdev.up(),
+                               netdev.master == nullptr ? "-" : netdev.master->name);
             for (const auto& own : netdev.addresses) {
                 text += fmt::format(" {}", own.to_string());
             }
@@ -268,16 +275,30 @@ protected:
         for (const auto& [name, line] : netdevs) {
             text += fmt::format("{}\n", line);
         }
-        engine->for_each_route(ns(), config::kMainTable, [&](const RouteInfo& r) {
-            text += fmt::format("{} {} {} {} {} {} {} {}\n",
+        const auto show = [&](const RouteInfo& r) {
+            text += fmt::format("{} {} {} {} {} {} {} {} {}\n",
                                 r.prefix.to_string(),
                                 r.type,
                                 r.via ? r.via->to_string() : "-",
                                 r.dev,
+                                r.table,
                                 r.metric,
                                 r.mtu,
                                 to_string(r.owner),
                                 r.active);
+        };
+        engine->netns().for_each([&](const Netns& netns) {
+            text += fmt::format("netns {}\n", netns.name);
+            for (const auto& [id, table] : netns.tables) {
+                engine->for_each_route(netns, id, show);
+            }
+            for (const NextHopInfo& hop : engine->nexthops(netns)) {
+                text += fmt::format("nexthop {} {} {}", hop.id, hop.active, hop.routes);
+                for (const auto& member : hop.members) {
+                    text += fmt::format(" {}:{}", member.id, member.buckets);
+                }
+                text += "\n";
+            }
         });
         engine->neighbors().table().for_each([&](const Neighbor& n) {
             text += fmt::format(
