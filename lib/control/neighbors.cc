@@ -189,25 +189,26 @@ bool Neighbors::on_link(const Netdev& netdev, const net::IpAddr& address) const 
         it != dsts_.end() && !it->second.gateways.empty()) {
         return true;
     }
-    const Table& table = netdev.routing_table();
-    const std::uint32_t value = address.is_v4() ? table.v4.lpm().lookup_one(address.v4())
-                                                : table.v6.lpm().lookup_one(address.v6());
     const auto leads_there = [&](fib::DstIndex index) {
         const fib::Dst& dst = shared_.dsts[index];
         return dst.type == fib::DstType::kConnected && dst.out == netdev.id;
     };
-    if ((value & fib::kTableBit) != 0) {
-        return false;
-    }
-    if ((value & fib::kGroupBit) == 0) {
-        return leads_there(value);
-    }
-    const fib::Group* group = shared_.groups[value];
-    return group != nullptr &&
-           std::ranges::any_of(std::span(group->buckets.get(), std::size_t{group->mask} + 1),
-                               [&](const fib::Group::Bucket& bucket) {
-                                   return leads_there(bucket.dst.load(std::memory_order_relaxed));
-                               });
+    // Any table: rules and routes from one VRF into another choose among them.
+    return std::ranges::any_of(netdev.netns->tables, [&](const auto& entry) {
+        const Table& table = *entry.second;
+        const std::uint32_t value = address.is_v4() ? table.v4.lpm().lookup_one(address.v4())
+                                                    : table.v6.lpm().lookup_one(address.v6());
+        if ((value & fib::kSpecialBits) == 0) {
+            return leads_there(value);
+        }
+        const fib::Group* group = (value & fib::kGroupBit) == 0 ? nullptr : shared_.groups[value];
+        return group != nullptr &&
+               std::ranges::any_of(
+                   std::span(group->buckets.get(), std::size_t{group->mask} + 1),
+                   [&](const fib::Group::Bucket& bucket) {
+                       return leads_there(bucket.dst.load(std::memory_order_relaxed));
+                   });
+    });
 }
 
 void Neighbors::handle(std::size_t worker, const WorkerEvent& event, Time now) {

@@ -2,6 +2,7 @@
 // What may be asked of next-hop objects, and how one takes the place of another.
 #include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 
 #include "control/nexthop_objects.h"
@@ -288,11 +289,13 @@ namespace {
 std::vector<std::uint32_t> buckets_of(const fib::Shared& shared, const NextHopObject& group) {
     std::vector<std::uint32_t> counts(group.members.size(), 0);
     const auto count = [&](const fib::Group& published, const auto& dst_of) {
+        std::map<fib::DstIndex, std::uint32_t> by_dst;
         for (std::uint32_t bucket = 0; bucket <= published.mask; ++bucket) {
-            const auto dst = published.buckets[bucket].dst.load(std::memory_order_relaxed);
-            for (std::size_t i = 0; i < counts.size(); ++i) {
-                counts[i] += dst_of(i) == dst ? 1 : 0;
-            }
+            ++by_dst[published.buckets[bucket].dst.load(std::memory_order_relaxed)];
+        }
+        for (std::size_t i = 0; i < counts.size(); ++i) {
+            const auto found = by_dst.find(static_cast<fib::DstIndex>(dst_of(i)));
+            counts[i] = found == by_dst.end() ? 0 : found->second;
         }
     };
     for (std::size_t family = 0; family < group.targets.size(); ++family) {

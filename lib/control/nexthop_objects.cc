@@ -217,11 +217,13 @@ void NextHopObjects::rebuild(ObjectTarget& target, std::uint32_t now_s, NextHopC
     }
     const fib::Group* group = shared_.groups[target.value];
     std::vector<std::uint32_t> owners(object.config.resilient->buckets, kNobody);
+    std::map<const NextHopObject*, std::uint32_t> index;
+    for (std::uint32_t i = 0; i < live.size(); ++i) {
+        index[live[i].object] = i;
+    }
     for (std::size_t bucket = 0; bucket < target.assigned.size(); ++bucket) {
-        const auto at = std::ranges::find(
-            live, target.assigned[bucket], [](const auto& member) { return member.object; });
-        if (at != live.end()) {
-            owners[bucket] = static_cast<std::uint32_t>(at - live.begin());
+        if (const auto at = index.find(target.assigned[bucket]); at != index.end()) {
+            owners[bucket] = at->second;
         }
     }
     target.balanced = assign_buckets(owners, weights_of(live), [&](std::size_t bucket) {

@@ -84,7 +84,10 @@ protected:
         query.destination_port = probe.destination_port;
         const auto found = engine->lookup_route(netns(), query);
         EXPECT_TRUE(found);
-        EXPECT_EQ(found->via ? found->via->to_string() : found->type, text);
+        EXPECT_EQ(found->via                 ? found->via->to_string()
+                  : found->type == "unicast" ? "dev " + found->dev
+                                             : found->type,
+                  text);
         return text;
     }
 };
@@ -365,6 +368,21 @@ TEST_F(RulesTest, RefusedAndNothingChanged) {
     }
     unchanged([&] { return engine_add_rule(rule(5000, 100)); }, ErrorCode::kLimit);
     add_rule(rule6(5000, 100));
+}
+
+// What a rule's table says is on a link is asked for there.
+TEST_F(RulesTest, Check_52_HostOnTheLinkOfARulesTable) {
+    resolve("p1", "192.0.2.9");
+    EXPECT_EQ(neighbor("p1", "192.0.2.9"), "none");
+    RouteRequest route;
+    route.prefix = prefix("192.0.2.0/24");
+    route.dev = "p1";
+    route.table = 100;
+    expect_ok(engine->add_route(netns(), route, RouteMode::kAdd));
+    add_rule(rule(100, 100));
+    EXPECT_EQ(where({}), "dev p1");
+    resolve("p1", "192.0.2.9");
+    EXPECT_EQ(neighbor("p1", "192.0.2.9"), "incomplete");
 }
 
 TEST_F(RulesTest, LookupFollowsVrfsAndNotInCircles) {
