@@ -35,7 +35,7 @@ std::vector<std::size_t> shares(const std::vector<std::uint64_t>& weights, std::
         share.push_back(static_cast<std::size_t>(weight * buckets / sum));
         left -= share.back();
     }
-    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::iota(order.begin(), order.end(), std::size_t{0});  // NOLINT: g++ 12 has no other
     std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
         const bool none_a = share[a] == 0;
         const bool none_b = share[b] == 0;
@@ -139,7 +139,8 @@ Result<std::uint32_t> GroupPool::allocate() {
 }
 
 void GroupPool::publish(std::uint32_t value, std::unique_ptr<const Group> group) {
-    SLUICE_CHECK((value & kGroupBit) != 0 && (value & ~kGroupBit) < next_unused_);
+    SLUICE_CHECK((value & kGroupBit) != 0);
+    SLUICE_CHECK((value & ~kGroupBit) < next_unused_);
     const Group* old =
         slots_[value & ~kGroupBit].exchange(group.release(), std::memory_order_acq_rel);
     if (old != nullptr) {
