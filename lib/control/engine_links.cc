@@ -85,7 +85,12 @@ Result<void> Engine::add_vlan(Netns& netns, const std::string& name, const confi
     if (auto ok = check_name(name); !ok) {
         return ok;
     }
-    const auto parent = netns.get(vlan.link);
+    const Result<Netns*> home =
+        vlan.link_netns.empty() ? Result<Netns*>(&netns) : netns_.get(vlan.link_netns);
+    if (!home) {
+        return std::unexpected(home.error());
+    }
+    const auto parent = (*home)->get(vlan.link);
     if (!parent) {
         return std::unexpected(parent.error());
     }

@@ -206,6 +206,7 @@ Result<Ticket> Router::delete_netns(const std::string& name) {
     if (ticket) {
         auto ended = running_.netns.extract(name);
         for (auto& [port_name, port] : ended.mapped().ports) {
+            relink(port_name, name, kDefaultNetns);
             port.addresses.clear();
             running_.default_netns.ports.emplace(port_name, std::move(port));
         }
@@ -230,6 +231,20 @@ std::vector<NetnsInfo> Router::netns() const {
     return list;
 }
 
+void Router::relink(const std::string& port, const std::string& from, const std::string& to) {
+    const auto in = [&](const std::string& where, config::Netns& netns) {
+        for (auto& [name, vlan] : netns.vlans) {
+            if (where != from && vlan.link == port && vlan.link_netns == from) {
+                vlan.link_netns = where == to ? "" : to;
+            }
+        }
+    };
+    in(kDefaultNetns, running_.default_netns);
+    for (auto& [name, netns] : running_.netns) {
+        in(name, netns);
+    }
+}
+
 Result<Ticket> Router::move_link(const std::string& netns,
                                  const std::string& name,
                                  const std::string& to) {
@@ -252,18 +267,25 @@ Result<Ticket> Router::move_link(const std::string& netns,
         if (!node.empty()) {
             node.mapped().addresses.clear();
             sink.insert(std::move(node));
+            forget(from, what);
         }
-        forget(from, what);
     };
     std::vector<std::string> vlans;
     if (from.ports.contains(name)) {
         for (const auto& [vlan, config] : from.vlans) {
-            if (config.link == name) {
+            if (config.link == name && config.link_netns.empty()) {
                 vlans.push_back(vlan);
             }
         }
     } else {
         vlans.push_back(name);
+    }
+    if (from.ports.contains(name)) {
+        relink(name, netns, to);
+    } else {
+        config::Vlan& vlan = from.vlans.at(name);
+        const std::string home = vlan.link_netns.empty() ? netns : vlan.link_netns;
+        vlan.link_netns = home == to ? "" : home;
     }
     take(from.ports, into.ports, name);
     for (const std::string& vlan : vlans) {

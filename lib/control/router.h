@@ -116,6 +116,8 @@ private:
     static void forget(config::Netns& netns, const std::string& name);
     /// The running configuration's next hops become those that the engine has.
     void forget_nexthops(const Netns& netns);
+    /// A port goes to another netns; the VLANs on it that stay where they are say so.
+    void relink(const std::string& port, const std::string& from, const std::string& to);
     void take_rules(const Netns& netns);
     Result<void> add_addresses(const std::string& netns,
                                const std::string& netdev,

@@ -228,6 +228,35 @@ TEST_F(Apply, M_01_AMovedPortIsMovedInTheFileToo) {
     EXPECT_EQ(settled_dump(), before);
 }
 
+TEST_F(Apply, WhatMovesOverTheSocketMovesInTheConfiguration) {
+    const auto config = parse(kBench);
+    Router router(*engine, config::starting_point(config));
+    expect_ok(router.apply(config));
+    const std::string before = settled_dump();
+    expect_ok(router.add_netns("a"));
+    expect_ok(router.move_link("default", "p0.100", "a"));
+    expect_ok(router.add_address("a", "p0.100", interface("10.0.0.1/24")));
+    expect_ok(router.move_link("default", "p1", "a"));
+    expect_ok(router.add_address("a", "p1", interface("10.0.1.1/24")));
+    expect_ok(router.add_vrf("a", "blue", 100));
+    LinkChange change;
+    change.vrf = "blue";
+    expect_ok(router.change_link("a", "p1", change));
+    auto now_is = parse(router.effective_config());
+    EXPECT_EQ(now_is.netns["a"].vlans.count("p0.100"), 1U);
+    EXPECT_EQ(now_is.netns["a"].ports.count("p1"), 1U);
+    EXPECT_EQ(now_is.netns["a"].vrfs["blue"].interfaces, std::vector<std::string>{"p1"});
+    EXPECT_EQ(now_is.default_netns.ports.count("p1"), 0U);
+    EXPECT_EQ(now_is.default_netns.routes.size(), 1U);
+    expect_ok(router.move_link("a", "p1", "default"));
+    now_is = parse(router.effective_config());
+    EXPECT_TRUE(now_is.netns["a"].vrfs["blue"].interfaces.empty());
+    EXPECT_TRUE(now_is.default_netns.ports.at("p1").addresses.empty());
+    expect_ok(router.delete_netns("a"));
+    expect_ok(router.apply(config));
+    EXPECT_EQ(settled_dump(), before);
+}
+
 // "Bad input": the configuration before and after, word by word.
 TEST_F(Apply, RefusedChangesLeaveTheConfigurationAsItWas) {
     auto config = parse(kTenants);
