@@ -302,6 +302,33 @@ TEST_F(NextHopObjectsTest, Check_145_NetdevDeletedAndMadeAgain) {
     EXPECT_EQ(paths("198.51.100.9"), "10.0.1.2");
 }
 
+TEST_F(NextHopObjectsTest, U_09_ManyRoutesOfADeletedNextHopGoInSlices) {
+    nexthop(1, over("10.0.1.2"));
+    nexthop(2, over("10.0.0.2"));
+    constexpr unsigned kRoutes = 5000;
+    const auto to = [](unsigned i) { return fmt::format("20.{}.{}.0/24", i / 256, i % 256); };
+    for (unsigned i = 0; i < kRoutes; ++i) {
+        route_over(to(i), 1);
+    }
+    expect_ok(engine->delete_nexthop(netns(), 1));
+    // Nothing is sent over it from here on, and its prefixes may be had again at once.
+    for (const std::string_view address : {"20.0.0.1", "20.19.135.1"}) {
+        const std::string left = paths(address);
+        EXPECT_TRUE(left == "none" || left == "no member") << left;
+    }
+    nexthop(1, over("10.0.1.3"));
+    route_over(to(0), 1);
+    route_over(to(kRoutes - 1), 2);
+    while (engine->work()) {
+    }
+    settle();
+    EXPECT_EQ(paths("20.0.0.1"), "10.0.1.3");
+    EXPECT_EQ(paths("20.0.1.1"), "none");
+    EXPECT_EQ(paths("20.19.135.1"), "10.0.0.2");
+    EXPECT_EQ(info(1).routes, 1U);
+    EXPECT_EQ(shared.groups.in_use(), 2U);
+}
+
 TEST_F(NextHopObjectsTest, G_04_SurvivorsArePublishedThenTheGenerationThenTheRelease) {
     nexthop(1, over("10.0.0.2"));
     nexthop(2, over("10.0.1.2"));
@@ -350,8 +377,12 @@ TEST_F(NextHopObjectsTest, Check_58_CountersFollowTheNextHopAndStartFromZero) {
     send("192.0.2.9", 640);
     EXPECT_EQ(info(1).packets, 320U);
     // Its place is another's only after a grace period, and then starts from zero.
+    const fib::Group* late = shared.groups[value_of("192.0.2.9")];
     expect_ok(engine->delete_nexthop(netns(), 1));
     nexthop(3, over("10.0.0.4"));
+    for (std::uint32_t hash = 0; hash <= late->mask; ++hash) {  // a worker in its last round
+        stats::bump(plane.blocks[0].next_hop(shared.dsts[late->pick(hash, 0)].counter));
+    }
     EXPECT_EQ(info(3).packets, 0U);
     settle();
     nexthop(4, over("10.0.0.5"));
