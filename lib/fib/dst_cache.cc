@@ -125,17 +125,17 @@ void DstCache<Addr>::insert(const Addr& address,
     ++cache.now;
     std::size_t way = cache.find(at, key);
     if (way == kWays) {
-        // Age, with that of an empty way above all others.
-        std::uint64_t oldest = 0;
-        for (std::size_t other = kWays; other-- > 0;) {
+        // By age, an empty way's above all others, then by number: one word, so that finding the
+        // highest takes no branch, which the processor would have to guess.
+        constexpr std::uint64_t kOlderThanAll = std::uint64_t{1} << 32U;
+        std::uint64_t first = 0;
+        for (std::size_t other = 0; other < kWays; ++other) {
             const std::uint64_t age = bucket.values[other] == kNoRoute
-                                          ? std::uint64_t{1} << 32U
+                                          ? kOlderThanAll
                                           : cache.now - cache.last_used(at, other);
-            if (age >= oldest) {
-                oldest = age;
-                way = other;
-            }
+            first = std::max(first, age * kWays + (kWays - 1 - other));
         }
+        way = kWays - 1 - first % kWays;
         bucket.set_key(way, key);
     }
     bucket.values[way] = value;

@@ -16,8 +16,7 @@ namespace sluice::fib {
 // What a DstCache consists of, shared by its implementations.
 //
 // A way is empty when its value is kNoRoute; its key stays. At most one way of a bucket holds a key
-// with a value, and none below it has the same key without one, since a new entry goes into the
-// lowest empty way: so the lowest way that has the key is the one to look at.
+// with a value. Vector probes or the values of all ways that have the key: empty ones add nothing.
 
 inline constexpr std::size_t kCacheWays = 4;
 

@@ -135,6 +135,13 @@ SLUICE_CACHE_AVX2 inline __m256i stamps_of(const Generations<Addr>& generations,
     return _mm256_i32gather_epi32(reinterpret_cast<const int*>(generations.blocks()), blocks, 4);
 }
 
+/// Of each address, as a number.
+SLUICE_CACHE_AVX2 inline __m256i first_two_bytes(__m256i addresses) noexcept {
+    const __m256i swap = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(1, 0, -1, -1, 5, 4, -1, -1, 9, 8, -1, -1, 13, 12, -1, -1));
+    return _mm256_shuffle_epi8(addresses, swap);
+}
+
 /// A chunk of packets, ready to be looked for. Lookups read its words from memory, one by one: that
 /// is cheaper than to take them out of registers, of which one port does all.
 template <class Addr>
@@ -164,10 +171,7 @@ struct CacheChunk<net::Ipv4Addr> {
         store8(buckets.data(),
                narrow(buckets_of(cache, hash_pairs(a, secrets)),
                       buckets_of(cache, hash_pairs(b, secrets))));
-        const __m256i first_two_bytes_swapped = _mm256_broadcastsi128_si256(
-            _mm_setr_epi8(1, 0, -1, -1, 5, 4, -1, -1, 9, 8, -1, -1, 13, 12, -1, -1));
-        store8(stamps.data(),
-               stamps_of(generations, _mm256_shuffle_epi8(address, first_two_bytes_swapped)));
+        store8(stamps.data(), stamps_of(generations, first_two_bytes(address)));
     }
 };
 

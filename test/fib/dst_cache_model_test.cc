@@ -160,10 +160,12 @@ void compare_with_model(std::size_t entries, std::uint64_t seed) {
             generations->bump(net::Prefix<Addr>::of(key.address, Generations<Addr>::kBlockPrefix),
                               sequence.next());
         } else if (kind < 99) {
-            const auto key = random_key<Addr>(random, entries);
-            model.erase(key, *caches[0]);
-            for (auto& cache : caches) {
-                cache->erase(key.address, key.tail);
+            for (std::uint64_t left = 1 + random() % entries; left > 0; --left) {
+                const auto key = random_key<Addr>(random, entries);
+                model.erase(key, *caches[0]);
+                for (auto& cache : caches) {
+                    cache->erase(key.address, key.tail);
+                }
             }
         } else if (random() % 4 == 0) {
             model.clear();

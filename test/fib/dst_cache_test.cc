@@ -430,5 +430,22 @@ TYPED_TEST(DstCacheTest, Case_C32_AKeyMovesToAnotherWayAndBack) {
     });
 }
 
+TYPED_TEST(DstCacheTest, Case_C32_AKeyIsNotHiddenByWhatItLeftBehind) {
+    this->for_each_probe(4, [&](auto& rig) {
+        const auto key = [](std::uint32_t i) {
+            return Key<TypeParam>{nth_address<TypeParam>(i), 0};
+        };
+        for (std::uint32_t i = 0; i < 4; ++i) {
+            rig.insert(key(i), i + 1);
+        }
+        EXPECT_EQ(rig.ask(key(0)), 1U);  // so that the way of key 1 is the longer unused
+        rig.erase(key(0));
+        rig.erase(key(1));
+        rig.insert(key(0), 10);
+        const typename DstCacheTest<TypeParam>::Keys eight(8, key(0));  // enough for vectors
+        EXPECT_EQ(rig.ask(eight).values, std::vector<std::uint32_t>(8, 10));
+    });
+}
+
 }  // namespace
 }  // namespace sluice::fib::test
