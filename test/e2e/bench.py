@@ -2,6 +2,7 @@
 """sluice with its ports' cables in the tests' hands, or with the kernel's hosts at their ends."""
 
 import collections
+import copy
 import ipaddress
 import itertools
 import os
@@ -40,6 +41,15 @@ DEVICES = {
 }
 
 
+def all_ports(config):
+    """(key, netns, name, port) of every port; the key is NETNS/NAME where the netns is not the default."""
+    for name, port in config["ports"].items():
+        yield name, "default", name, port
+    for netns, part in config.get("netns", {}).items():
+        for name, port in part.get("ports", {}).items():
+            yield f"{netns}/{name}", netns, name, port
+
+
 def configuration(ports=None, routes=(), neighbors=(), standard=True, cable="tap", **top):
     """The bench of cases.md with additions; standard=False leaves only what is passed."""
     config = {
@@ -56,9 +66,10 @@ def configuration(ports=None, routes=(), neighbors=(), standard=True, cable="tap
     everything = {name: dict(port) for name, port in PORTS.items()} if standard else {}
     for name, port in (ports or {}).items():
         everything.setdefault(name, {}).update(port)
-    for number, (name, port) in enumerate(everything.items()):
-        config["ports"][name] = {"device": DEVICES[cable].format(number), **port}
-    config.update(top)
+    config["ports"] = everything
+    config.update(copy.deepcopy(top))
+    for number, (_, _, _, port) in enumerate(all_ports(config)):
+        port.setdefault("device", DEVICES[cable].format(number))
     folder = tempfile.mkdtemp(prefix="sluice-e2e-")
     config["control"] = {"socket": f"{folder}/ctl.sock"}
     return config, folder
@@ -101,8 +112,9 @@ class Base:
         self.router = Namespace("router")
         self.daemon = Daemon(config, self.router, folder)
         self.ctl = self.daemon.ctl
-        self.taps = {name: f"t{number}" for number, name in enumerate(config["ports"])}
-        if options.get("cable") == "veth":
+        self.taps = {key: f"t{number}" for number, (key, *_) in enumerate(all_ports(config))}
+        self.veth = options.get("cable") == "veth"
+        if self.veth:
             for number in range(len(self.taps)):
                 self._lay_cable(number)
         self.wires = {}
@@ -151,9 +163,7 @@ class Base:
             self.check_books()
             assert self.daemon.stop() == 0, self.daemon.log_text()
             assert not self.daemon.socket.exists(), "the control socket is left behind"
-            taps = {tap for tap, port in zip(self.taps.values(), self.daemon.config["ports"].values())
-                    if port["device"].startswith("net_tap")}
-            assert not taps & self.router.links(), "a tap is left behind"
+            assert self.veth or not set(self.taps.values()) & self.router.links(), "a tap is left behind"
         finally:
             self.tear_down()
 
@@ -163,25 +173,28 @@ class WireBench(Base):
 
     def set_up(self):
         # Ports that cannot answer now.
-        self.quiet = {name for name, port in self.daemon.config["ports"].items() if not port.get("up", True)}
+        self.quiet = {key for key, _, _, port in all_ports(self.daemon.config) if not port.get("up", True)}
         for name, tap in self.taps.items():
             # The kernel's queue towards the daemon: what a test sends in one go must fit.
             self.router.run("ip", "link", "set", tap, "txqueuelen", 100000)
             self.wires[name] = Wire(self.router, tap)
-        self.mac_of = {name: link["mac"] for name, link in self.ctl.links().items()}
+        self.mac_of = {(link["name"] if link["netns"] == "default" else f"{link['netns']}/{link['name']}"): link["mac"]
+                       for link in self.ctl.json("link", "show", "all")}
         self.marker_of = self._markers()
         self.settle()
         self.level = self.ctl.pools()
 
     def _markers(self):
         """Per port an echo request that sluice answers there: behind it, what came before is done."""
-        static = {(n["dev"], n["to"]): n["lladdr"] for n in self.daemon.config["neighbors"]}
+        config = self.daemon.config
         markers = {}
-        for name, port in self.daemon.config["ports"].items():
+        for key, netns, name, port in all_ports(config):
+            neighbors = (config if netns == "default" else config["netns"][netns]).get("neighbors", [])
             for address in map(ipaddress.ip_interface, port.get("addresses", [])):
-                for (dev, host), mac in static.items():
-                    if address.version == 4 and dev == name and ipaddress.ip_address(host) in address.network:
-                        markers.setdefault(name, (str(address.ip), host, mac, self.mac_of[name]))
+                for neighbor in neighbors:
+                    if (address.version == 4 and neighbor["dev"] == name and
+                            ipaddress.ip_address(neighbor["to"]) in address.network):
+                        markers.setdefault(key, (str(address.ip), neighbor["to"], neighbor["lladdr"], self.mac_of[key]))
         return markers
 
     def settle(self):

@@ -26,11 +26,16 @@ class CtlError(Exception):
 class Ctl:
     """sluicectl on one control socket."""
 
-    def __init__(self, socket):
+    def __init__(self, socket, netns=None):
         self.socket = str(socket)
+        self.options = ["-n", netns] if netns else []
+
+    def within(self, netns):
+        """The same daemon, another of its netns."""
+        return Ctl(self.socket, netns)
 
     def text(self, *words, timeout=20):
-        command = [str(SLUICECTL), "-s", self.socket, *map(str, words)]
+        command = [str(SLUICECTL), "-s", self.socket, *self.options, *map(str, words)]
         done = subprocess.run(command, text=True, capture_output=True, timeout=timeout,
                               stdin=subprocess.DEVNULL)
         if done.returncode != 0:
@@ -67,8 +72,9 @@ class Ctl:
         return next((n for n in self.neighbors() if n["address"] == address), None)
 
     def counters(self):
-        """{netdev: {counter: number, "drops": {reason: number}}}"""
-        return {row["name"]: row for row in self.json("stats", "show")["netdevs"]}
+        """{netdev: {counter: number, "drops": {reason: number}}}; NETNS/NETDEV where that is not the default"""
+        return {(row["name"] if row["netns"] == "default" else f"{row['netns']}/{row['name']}"): row
+                for row in self.json("stats", "show")["netdevs"]}
 
     def pools(self):
         """{pool: mbufs in use}"""

@@ -252,11 +252,6 @@ def test_check_J094_source_on_the_senders_subnet(new_bench):
     bench.error(udp6(src="fd00:5::2", hlim=1), 3, 0, source="fd00:5::1")
 
 
-@pytest.mark.parametrize("number", ["J095", "J096", "J097", "J098"])
-def test_check_J095_to_J098_between_vrfs(number):
-    pytest.skip("VRFs are not built yet")
-
-
 def test_check_J099_counters_on_the_ingress_port(new_bench):
     bench = new_bench(ports={"p1": {"mtu": 1400},
                              "p2": {"mac": "02:00:00:00:00:03", "addresses": ["10.0.2.1/24", "fd00:2::1/64"],
@@ -269,7 +264,3 @@ def test_check_J099_counters_on_the_ingress_port(new_bench):
              "forwarding_disabled")):
         outcome = bench.probe(frame, into, drops=1)
         assert dict(outcome.drops) == {(into, reason): 1}, str(outcome)
-
-
-def test_check_J099_in_a_vrf():
-    pytest.skip("VRFs are not built yet")

@@ -205,10 +205,6 @@ def test_case_D56_one_link_local_gateway_on_two_ports(new_bench):
             bench.forwards(udp6(dst="2001:db8:b::1"), out="p1", dst=two)
 
 
-def test_case_D56_in_two_vrfs():
-    pytest.skip("VRFs are not built yet")
-
-
 @pytest.mark.parametrize("target", ["fd00::1", "fe80::ff:fe00:1"])
 def test_case_D57_solicitation_is_answered(bench, target):
     for _ in ("cold", "warm"):

@@ -218,7 +218,3 @@ def test_check_N138_arp_source_on_the_targets_subnet(new_bench):
     assert source("10.1.7.67") == "10.1.0.1"
     bench.ctl.text("addr", "del", "10.1.0.1/16", "dev", "p1")
     bench.error(udp4(dst="10.1.9.68"), 3, 0)
-
-
-def test_check_N139_moved_to_another_vrf():
-    pytest.skip("VRFs are not built yet")

@@ -4,7 +4,6 @@
 import threading
 import time
 
-import pytest
 from bench import PORTS, WireBench
 from frames import H0, H1, R0, forwarded_l3, l3, udp4, udp6
 
@@ -81,10 +80,6 @@ def test_check_N117_replaced_table(new_bench):
         bench.error(udp4(dst=f"198.51.{n}.1"), 3, 0, reason="no_route")
     for n in (50, 99, 100, 149):
         bench.forwards(udp4(dst=f"198.51.{n}.1"))
-
-
-def test_check_N118_look_up_in_another_table():
-    pytest.skip("several tables and policy routing are not built yet")
 
 
 def test_check_N119_two_addresses_of_one_subnet(bench):

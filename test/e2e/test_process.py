@@ -74,7 +74,7 @@ def test_no_daemon():
 @pytest.mark.parametrize("text, words", [
     ("version: 1\nportz: {}\n", ["2:1", "ports"]),
     ("version: 1\nports:\n  p0: {device: net_null0, mtu: 50}\n  p1: {device: net_null0}\n", ["3:", "4:"]),
-    ("version: 1\nvrfs: {blue: {table: 100}}\nports: {}\n", ["2:", "vrfs", "not built"]),
+    ("version: 1\nvrfs: {blue: {table: 255}}\nports: {}\n", ["2:", "255"]),
     ("version: 1\nports: [\n", ["a.yaml:"]),
     ("", ["a.yaml:"]),
 ])
