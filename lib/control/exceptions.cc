@@ -140,7 +140,7 @@ void Exceptions::fill(fib::DstIndex index, fib::DstIndex base_index, const Excep
     dst.mtu = mtu_with(base, wanted);
     dst.expiry_s = wanted.expiry_s;
     dst.counter = base.counter;
-    dst.spare = base.spare;
+    dst.base = base_index;
     dst.rewrite = base.rewrite;
     dst.idev = base.idev;
     dst.netns = base.netns;

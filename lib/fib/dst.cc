@@ -48,6 +48,7 @@ Result<DstIndex> DstPool::allocate(NetdevId owner) {
     Dst& dst = slots_[index];
     dst.type = DstType::kNone;
     dst.counter = 0;
+    dst.base = kNoRoute;
     dst.state.store(0, std::memory_order_relaxed);
     return index;
 }

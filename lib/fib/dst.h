@@ -70,7 +70,7 @@ struct alignas(64) Dst {
     std::uint32_t expiry_s;  // worker clock: not valid from this second on
 
     std::uint32_t counter;  // of a next-hop object: where each worker counts its packets; 0 nowhere
-    std::uint32_t spare;
+    std::uint32_t base;     // of a learned dst: the one it takes the place of, and of no other
 
     /// Ethernet header ready to store: destination MAC, source MAC, [tag,] EtherType. The first
     /// 8 bytes are one aligned word, so that a neighbour's MAC changes in one store.

@@ -91,32 +91,22 @@ std::uint32_t follow_tables(const Context& c,
     return value;
 }
 
-bool leads_on(const Context& c, std::uint32_t value) noexcept {
-    if ((value & fib::kGroupBit) != 0) {
-        return true;
-    }
-    const DstType type = c.shared.dsts[value].type;
-    return type == DstType::kUnicast || type == DstType::kConnected;
-}
-
-/// What was learned for one destination takes the place of what the table says.
+/// What was learned for one destination takes the place of the dst that it was learned behind, but
+/// of no other that rules or a group lead to (checks.md 90).
 template <class F>
-std::uint32_t with_exception(const Context& c,
-                             const NetdevView& in,
-                             std::uint32_t value,
-                             const typename F::Addr& address) noexcept {
-    if (!leads_on(c, value)) {
-        return value;
-    }
+DstIndex with_exception(const Context& c,
+                        const NetdevView& in,
+                        DstIndex index,
+                        const typename F::Addr& address) noexcept {
     const DstIndex learned =
         c.shared.exceptions.find(fib::NeighborKeyWords::of(in.domain, address));
     if (learned == fib::kNoRoute) {
-        return value;
+        return index;
     }
     const fib::Dst& dst = c.shared.dsts[learned];
-    const bool valid = (dst.state.load(std::memory_order_acquire) & fib::Dst::kGone) == 0 &&
-                       c.now_s() < dst.expiry_s;
-    return valid ? learned : value;
+    const bool valid = dst.base == index && c.now_s() < dst.expiry_s &&
+                       (dst.state.load(std::memory_order_acquire) & fib::Dst::kGone) == 0;
+    return valid ? learned : index;
 }
 
 bool any_exceptions(const Context& c) noexcept {
@@ -140,12 +130,16 @@ std::uint32_t host_of(const Context& c,
     return host != fib::kNoRoute && c.shared.dsts[host].mtu <= dst.mtu ? host : value;
 }
 
+/// Another one for every flow, so what was learned behind it is looked for here, not in the cache.
 template <class F>
 DstIndex member_of(const Context& c, std::uint32_t value, const Packet& p) noexcept {
     const fib::Group* group = c.shared.groups[value];
     const DstIndex member =
         group == nullptr ? fib::kNoRoute : group->pick(F::hash(c, p), c.now_s());
-    return member == fib::kNoRoute ? fib::kGroupEmptyDst : member;
+    if (member == fib::kNoRoute) {
+        return fib::kGroupEmptyDst;
+    }
+    return any_exceptions(c) ? with_exception<F>(c, *p.in, member, F::destination(p)) : member;
 }
 
 /// May a packet whose source's route is `value` come in by `in`? (RFC 3704 2.2, 2.3)
@@ -266,7 +260,9 @@ private:
         }
         if (any_exceptions(c_)) [[unlikely]] {
             for (std::size_t i = 0; i < count_; ++i) {
-                dsts()[i] = with_exception<F>(c_, in_, dsts()[i], destinations()[i]);
+                if ((dsts()[i] & fib::kGroupBit) == 0) {
+                    dsts()[i] = with_exception<F>(c_, in_, dsts()[i], destinations()[i]);
+                }
             }
         }
     }
@@ -304,7 +300,7 @@ private:
         for (std::size_t k = 0; k < misses; ++k) {
             const std::size_t i = first_ + b_.positions[k];
             std::uint32_t value = follow_tables<F>(c_, b_.values[k], b_.missed[k]);
-            if (exceptions) [[unlikely]] {
+            if (exceptions && (value & fib::kGroupBit) == 0) [[unlikely]] {
                 value = with_exception<F>(c_, in_, value, b_.missed[k]);
             }
             value = host_of<F>(c_, value, b_.missed[k]);
@@ -467,10 +463,10 @@ DstIndex decide_one(Context& c, const Packet& p) noexcept {
                           F::source(p),
                           F::policy(*p.in) == nullptr ? fib::Transport{} : F::transport(p));
     value = follow_tables<F>(c, value, destination);
-    if (any_exceptions(c)) {
-        value = with_exception<F>(c, *p.in, value, destination);
+    if ((value & fib::kGroupBit) != 0) {
+        return member_of<F>(c, value, p);
     }
-    return (value & fib::kGroupBit) != 0 ? member_of<F>(c, value, p) : value;
+    return any_exceptions(c) ? with_exception<F>(c, *p.in, value, destination) : value;
 }
 
 template <class F>
@@ -479,14 +475,11 @@ DstIndex decide_own(Context& c,
                     const typename F::Addr& destination) noexcept {
     std::uint32_t value = table_or_rules<F>(in, destination, 0, typename F::Addr{}, {});
     value = follow_tables<F>(c, value, destination);
-    if (any_exceptions(c)) {
-        value = with_exception<F>(c, in, value, destination);
+    if ((value & fib::kGroupBit) != 0) {
+        const fib::Group* group = c.shared.groups[value];
+        value = group == nullptr ? fib::kGroupEmptyDst : group->pick(0, c.now_s());
     }
-    if ((value & fib::kGroupBit) == 0) {
-        return value;
-    }
-    const fib::Group* group = c.shared.groups[value];
-    return group == nullptr ? fib::kGroupEmptyDst : group->pick(0, c.now_s());
+    return any_exceptions(c) ? with_exception<F>(c, in, value, destination) : value;
 }
 
 }  // namespace

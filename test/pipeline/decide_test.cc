@@ -274,6 +274,7 @@ TEST_F(Decide, C_11_C_12_an_exception_holds_until_it_expires) {
     const fib::DstIndex learned =
         add_dst(net::Family::kIpv4, {.via = "10.0.0.2", .dev = kP0, .mtu = 1400});
     fib::Dst& dst = shared().dsts.writable(learned);
+    dst.base = fib4().get({V4("192.0.2.0"), 24}).value();
     dst.expiry_s = now_s + 10;
     dst.state.fetch_or(fib::Dst::kExpires);
     shared().exceptions.insert(fib::NeighborKeyWords::of(kLo, V4("192.0.2.9")), learned);
@@ -288,6 +289,40 @@ TEST_F(Decide, C_11_C_12_an_exception_holds_until_it_expires) {
     EXPECT_EQ(ports_of(to4("192.0.2.9")), std::vector<std::uint16_t>{1}) << "expired";
     EXPECT_EQ(cache4().stale, cached() ? 1U : 0U);
     EXPECT_EQ(ports_of(to4("192.0.2.9")), std::vector<std::uint16_t>{1});
+}
+
+// Learned behind one route, it does not follow where rules or a group send a packet.
+TEST_F(Decide, Check_90_an_exception_is_of_the_route_it_was_learned_behind) {
+    const fib::DstIndex one = add_dst(net::Family::kIpv4, {.via = "10.0.1.2", .dev = kP1});
+    const fib::DstIndex two = add_dst(net::Family::kIpv4, {.via = "10.0.0.2", .dev = kP0});
+    set_route("198.51.100.0/24", group_of({{.dst = one}, {.dst = two}}));
+    const fib::DstIndex learned =
+        add_dst(net::Family::kIpv4, {.via = "10.0.1.2", .dev = kP1, .mtu = 600});
+    fib::Dst& dst = shared().dsts.writable(learned);
+    dst.base = one;
+    dst.expiry_s = worker().context.now_s() + 10;
+    dst.state.fetch_or(fib::Dst::kExpires);
+    shared().exceptions.insert(fib::NeighborKeyWords::of(kLo, V4("198.51.100.1")), learned);
+    shared().exception_count = 1;
+    bump();
+    unsigned too_big = 0;
+    unsigned by_p0 = 0;
+    for (std::uint16_t sport = 0; sport < 64; ++sport) {
+        const Bytes frame = Packet()
+                                .eth()
+                                .ipv4({.dst = "198.51.100.1", .df = true})
+                                .udp({.sport = sport})
+                                .payload(700)
+                                .bytes();
+        const std::uint64_t before = drops(kP0, DropReason::kFragmentationNeeded);
+        receive(kP0, std::vector<Bytes>{frame});
+        too_big += drops(kP0, DropReason::kFragmentationNeeded) != before ? 1 : 0;
+        for (const Sent& sent : take_sent()) {
+            by_p0 += sent.port == 0 && sent.bytes.size() == frame.size() ? 1 : 0;
+        }
+    }
+    EXPECT_GT(too_big, 10U) << "flows of the first member";
+    EXPECT_EQ(too_big + by_p0, 64U) << "and those of the other are not concerned";
 }
 
 // --- groups -------------------------------------------------------------------------------------
