@@ -42,11 +42,19 @@ void Changes::all_now(Netns& netns) {
     bump(entry);
 }
 
-fib::Stamp Changes::draw(fib::GenerationSequence& sequence) {
+template <class Addr>
+fib::Stamp Changes::draw(fib::GenerationSequence& sequence,
+                         fib::Generations<Addr> Netns::* generations) {
     const std::uint64_t wraps = sequence.wraps();
     const fib::Stamp stamp = sequence.next();
-    if (sequence.wraps() != wraps && epoch_ != nullptr) {
-        epoch_->fetch_add(1, std::memory_order_release);
+    if (sequence.wraps() != wraps) {
+        // Stamps that come next were drawn before: whoever carries one must have another first.
+        if (epoch_ != nullptr) {
+            epoch_->fetch_add(1, std::memory_order_release);
+        }
+        if (every_netns) {
+            every_netns([&](Netns& netns) { (netns.*generations).bump_all(sequence.next()); });
+        }
     }
     return stamp;
 }
@@ -54,16 +62,18 @@ fib::Stamp Changes::draw(fib::GenerationSequence& sequence) {
 void Changes::bump(Touched& touched) {
     Netns& netns = *touched.netns;
     if (touched.all) {
-        netns.generations4.bump_all(draw(sequence4_));
-        netns.generations6.bump_all(draw(sequence6_));
+        netns.generations4.bump_all(draw(sequence4_, &Netns::generations4));
+        netns.generations6.bump_all(draw(sequence6_, &Netns::generations6));
         return;
     }
     const auto of = [&](net::Family family) {
         return std::ranges::any_of(touched.prefixes,
                                    [&](const auto& prefix) { return prefix.family() == family; });
     };
-    const fib::Stamp stamp4 = of(net::Family::kIpv4) ? draw(sequence4_) : fib::Stamp{};
-    const fib::Stamp stamp6 = of(net::Family::kIpv6) ? draw(sequence6_) : fib::Stamp{};
+    const fib::Stamp stamp4 =
+        of(net::Family::kIpv4) ? draw(sequence4_, &Netns::generations4) : fib::Stamp{};
+    const fib::Stamp stamp6 =
+        of(net::Family::kIpv6) ? draw(sequence6_, &Netns::generations6) : fib::Stamp{};
     for (const net::IpPrefix& prefix : touched.prefixes) {
         if (prefix.is_v4()) {
             netns.generations4.bump(prefix.v4(), stamp4);

@@ -53,7 +53,10 @@ public:
     /// At once, for what must be stale before the next thing is published.
     void all_now(Netns& netns);
 
-    /// `*epoch` is raised when a sequence of stamps starts over.
+    /// Calls its argument for every netns: when a sequence of stamps enters its other half, all of
+    /// them get stamps of that (see fib::GenerationSequence).
+    std::function<void(const std::function<void(Netns&)>&)> every_netns;
+    /// `*epoch` is raised at the same time.
     void set_epoch(std::atomic<std::uint32_t>& epoch) noexcept { epoch_ = &epoch; }
     /// Called at the end of a change, before anything is bumped, for each prefix that it touched;
     /// null: all.
@@ -79,7 +82,8 @@ private:
     void report();
     void finish();
     void bump(Touched& touched);
-    fib::Stamp draw(fib::GenerationSequence& sequence);
+    template <class Addr>
+    fib::Stamp draw(fib::GenerationSequence& sequence, fib::Generations<Addr> Netns::* generations);
 
     dpdk::RcuDomain& rcu_;
     std::atomic<std::uint32_t>* epoch_ = nullptr;

@@ -58,7 +58,7 @@ Engine::Engine(const EngineOptions& options,
       changes_(changes),
       dataplane_(dataplane),
       netdevs_(shared, changes, options.clock),
-      uncached_(dataplane.workers(), shared.dsts.capacity()),
+      uncached_(dataplane.workers(), shared.dsts.capacity(), options.uncached_lists),
       dsts_(shared, uncached_, changes),
       exceptions_(shared, uncached_, *this, {}),
       neighbors_(shared, netdevs_, dsts_, changes, dataplane, options.neighbors),
@@ -67,12 +67,14 @@ Engine::Engine(const EngineOptions& options,
       netns_({options.ipv4_routes + kConnectedRoom, options.ipv6_routes + kConnectedRoom}, changes),
       queues_(dataplane) {
     changes_.set_epoch(shared_.cache_epoch);
+    changes_.every_netns = [this](const auto& fn) { netns_.for_each(fn); };
     changes_.on_change = [this](const net::IpPrefix* prefix) { recheck_exceptions(prefix); };
     netdevs_.held = [this](NetdevId id) { return held(id); };
 }
 
 Engine::~Engine() {
     changes_.on_change = nullptr;
+    changes_.every_netns = nullptr;
     while (work()) {
     }
     // Deferred calls refer to members, and may defer further ones.

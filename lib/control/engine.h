@@ -41,6 +41,7 @@ struct EngineOptions {
     std::uint32_t ipv4_routes = 1'000'000;  // limits.ipv4-routes
     std::uint32_t ipv6_routes = 250'000;
     NeighborSettings neighbors;
+    std::size_t uncached_lists = kMaxNetdevs;  // see UncachedLists
     bool rx_interrupts = false;
     std::uint16_t descriptors = 1024;  // per queue, receiving and sending
     Netdevs::Clock clock = [] { return std::chrono::steady_clock::now().time_since_epoch(); };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Netdevs that go: what is re-pointed, visited and bumped, and who waits (dst.md U, G, X).
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -328,6 +329,69 @@ TEST_F(EngineRemoval, G_04_WhatIsDeferredWaitsForTheBump) {
     }
     settle();
     EXPECT_TRUE(freed);
+}
+
+TEST(ChangesTest, G_01_WhenStampsStartOverEveryNetnsGetsAnotherFirst) {
+    dpdk::RcuDomain rcu;
+    Changes narrow(rcu, 16);
+    std::atomic<std::uint32_t> epoch = 7;
+    narrow.set_epoch(epoch);
+    Netns busy;
+    Netns idle;
+    narrow.every_netns = [&](const auto& fn) {
+        fn(busy);
+        fn(idle);
+    };
+    std::set<fib::Stamp> halves;
+    for (int i = 0; i < 200; ++i) {
+        const auto before = idle.generations4.whole();
+        const auto epoch_before = epoch.load();
+        const auto own = busy.generations4.whole();
+        const Changes::Scope change(narrow);
+        narrow.prefix(busy, prefix("192.0.2.0/24"));
+        narrow.all(busy);
+        {
+            const Changes::Scope inner(narrow);
+        }
+        narrow.all_now(busy);
+        const bool wrapped = epoch.load() != epoch_before;
+        EXPECT_EQ(idle.generations4.whole() != before, wrapped);
+        EXPECT_NE(busy.generations4.whole(), own);
+        EXPECT_NE(busy.generations4.whole(), idle.generations4.whole());
+        if (wrapped) {
+            halves.insert(idle.generations4.whole());
+        }
+    }
+    EXPECT_GT(epoch.load(), 7U);
+    EXPECT_GE(halves.size(), 2U);
+    EXPECT_FALSE(halves.contains(fib::GenerationSequence::kInitial));
+}
+
+TEST(ChangesTest, G_03_ManyPrefixesAreOneBumpOfAll) {
+    dpdk::RcuDomain rcu;
+    Changes changes(rcu);
+    Netns netns;
+    const auto stamp = [&](std::string_view address) {
+        return netns.generations4.stamp(ip(address).v4());
+    };
+    {
+        const Changes::Scope change(changes);
+        const Changes::Scope inner(changes);
+        for (unsigned i = 0; i < 20; ++i) {
+            changes.prefix(netns, prefix(fmt::format("100.{}.0.0/24", i)));
+        }
+    }
+    EXPECT_EQ(changes.bumps(), 1U);
+    EXPECT_NE(stamp("100.7.0.1"), fib::GenerationSequence::kInitial);
+    EXPECT_EQ(netns.generations6.whole(), fib::GenerationSequence::kInitial);
+    EXPECT_EQ(netns.generations4.whole(), fib::GenerationSequence::kInitial);
+    {
+        const Changes::Scope change(changes);
+        for (unsigned i = 0; i < 100; ++i) {
+            changes.prefix(netns, prefix(fmt::format("100.{}.0.0/24", i)));
+        }
+    }
+    EXPECT_NE(netns.generations4.whole(), fib::GenerationSequence::kInitial);
 }
 
 TEST_F(EngineRemoval, C_51_FlushCacheMakesAllStaleEverywhere) {
