@@ -264,7 +264,11 @@ Result<void> Router::add_vlan(const std::string& netns,
     if (auto ok = engine_.add_vlan(**found, name, vlan); !ok) {
         return ok;
     }
-    config_of(**found).vlans.emplace(name, vlan).first->second.addresses.clear();
+    config::Vlan& added = config_of(**found).vlans.emplace(name, vlan).first->second;
+    added.addresses.clear();
+    if (added.link_netns == netns) {
+        added.link_netns.clear();  // as load() has it, and move_link() expects
+    }
     return add_addresses(netns, name, vlan.addresses);
 }
 
