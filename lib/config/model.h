@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/id.h"
 #include "net/address.h"
 
 /// What a configuration file says, as plain values. A default written out and the same default left
@@ -40,7 +41,7 @@ inline constexpr std::uint16_t kDefaultMtu = 1500;
 inline constexpr std::uint32_t kMainTable = 254;
 inline constexpr std::uint32_t kLocalTable = 255;  // kept for the addresses of this router
 inline constexpr std::uint16_t kMaxBurst = 256;
-inline constexpr std::size_t kMaxRules = 256;                 // of a family and netns
+inline constexpr std::size_t kMaxRules = 255;                 // of a family and netns
 inline constexpr std::string_view kDefaultNetns = "default";  // the file's top level
 
 struct Dpdk {
@@ -83,6 +84,7 @@ struct Limits {
     std::uint32_t ipv4_routes = 1'000'000;
     std::uint32_t ipv6_routes = 250'000;
     std::uint32_t neighbors = 65'536;
+    std::uint16_t uncached_lists = kMaxNetdevs;  // per worker and family; a power of two
     Position at;
     bool operator==(const Limits&) const = default;
 };

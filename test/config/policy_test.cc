@@ -96,7 +96,7 @@ TEST(Rules, MoreThanTheWorkersTakeAreRefused) {
             i,
             i);
     }
-    expect_refused(text, {{515, 5, "more than 256 ipv4 rules in one netns"}});
+    expect_refused(text, {{513, 5, "more than 255 ipv4 rules in one netns"}});
 }
 
 TEST(Rules, EverythingArrives) {
