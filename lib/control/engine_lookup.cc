@@ -121,10 +121,19 @@ void Engine::complete(RouteLookup& found,
     if (hop == nullptr) {
         return;  // a group: each flow has a next hop of its own
     }
+    // A route over an object names that; the question is what becomes of the packet.
+    if (hop->key.type == fib::DstType::kBlackhole) {
+        found.type = type_name(hop->key.type);
+        return;
+    }
     found.mtu = shared_.dsts[hop->value].mtu;
     const fib::NetdevView* view = shared_.netdev(hop->key.netdev);
     if (view == nullptr) {
         return;
+    }
+    if (found.nexthop) {
+        found.via = hop->key.gateway;
+        found.dev = netdevs_.find(hop->key.netdev)->name;
     }
     const net::IpAddr peer = found.via ? *found.via : destination;
     if (destination.is_v4()) {
