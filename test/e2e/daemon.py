@@ -42,6 +42,14 @@ class Ctl:
             raise CtlError(words, done.returncode, done.stderr.strip())
         return done.stdout
 
+    def batch(self, *lines):
+        """Many commands in one go; stops at the first that is refused."""
+        done = subprocess.run([str(SLUICECTL), "-s", self.socket, *self.options, "-b", "-"], text=True,
+                              capture_output=True, timeout=60, input="\n".join(lines) + "\n")
+        if done.returncode != 0:
+            raise CtlError(["batch"], done.returncode, done.stderr.strip())
+        return done.stdout
+
     def json(self, *words):
         return json.loads(self.text("-j", *words))
 
