@@ -106,8 +106,8 @@ Result<std::unique_ptr<control::DpdkDataplane>> make_dataplane(const config::Con
     options.cache_entries = config.workers.cache_entries;
     std::size_t ports = 0;
     for_each_port(config, [&](const config::Port&) { ++ports; });
-    options.packets = control::DpdkDataplane::packets_needed(
-        ports, options.lcores.size(), descriptors(config));
+    options.packets =
+        control::DpdkDataplane::packets_needed(ports, options.lcores.size(), descriptors(config));
     const std::size_t megabytes = dpdk::pool_megabytes(options.packets, dpdk::kDefaultDataRoom);
     if (megabytes > config.dpdk.memory_mb) {
         return fail(ErrorCode::kLimit,
@@ -155,6 +155,7 @@ int run(const config::Config& config, const Arguments& arguments) {
     options.ipv4_routes = config.limits.ipv4_routes;
     options.ipv6_routes = config.limits.ipv6_routes;
     options.neighbors.max_entries = config.limits.neighbors;
+    options.uncached_lists = config.limits.uncached_lists;
     options.neighbors.seed = std::random_device{}();
     options.rx_interrupts = config.workers.idle == config::IdleMode::kAdaptive;
     options.descriptors = descriptors(config);

@@ -240,6 +240,7 @@ std::vector<Column> columns_of(std::string_view object, std::string_view command
                 figure("FORWARD", "stages.forward"),
                 figure("TRANSMIT", "stages.transmit"),
                 figure("ROUNDS", "rounds"),
+                figure("LONGEST-US", "longest_round_us"),
                 figure("SLEEPS", "sleeps"),
                 {"SLEPT-S", true, [](const Json& row) {
                      return fmt::format("{:.1f}", row["sleep_seconds"].get<double>());

@@ -248,7 +248,7 @@ std::vector<Form> other_forms() {
         {"uncached", "show", 1, "", "", {}, {}},
         {"stats", "show", 1, "", "", {}, {}},
         {"stats", "drops", 1, "[all] [dev NAME]", "", {{"all", "all", kTrue}, {"dev", "dev"}}, {}},
-        {"stats", "workers", 1, "", "", {}, {}},
+        {"stats", "workers", 1, "[reset]", "", {{"reset", "reset", kTrue}}, {}},
         {"config", "show", 1, "", "", {}, {}},
         {"config", "check", 1, "FILE", "file", {}, {"file"}},
         {"config", "reload", 1, "[FILE]", "file", {}, {}},

@@ -124,6 +124,7 @@ private:
         line("  ipv4-routes: {}", c.limits.ipv4_routes);
         line("  ipv6-routes: {}", c.limits.ipv6_routes);
         line("  neighbors: {}", c.limits.neighbors);
+        line("  uncached-lists: {}", c.limits.uncached_lists);
         line("icmp:");
         line("  error-rate: {}", c.icmp.error_rate);
         line("  error-burst: {}", c.icmp.error_burst);

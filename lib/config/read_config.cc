@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <string>
 #include <tuple>
@@ -135,6 +136,18 @@ constexpr std::array kControlFields{
     Field<Control>{"fpm", [](Reader& r, const Node& n, Control& c) { read_endpoint(r, n, c.fpm); }},
 };
 
+void read_uncached_lists(Reader& r, const Node& node, Limits& limits) {
+    std::uint16_t lists = 0;
+    if (!r.integer(node, lists, 1, kMaxNetdevs)) {
+        return;
+    }
+    if (!std::has_single_bit(lists)) {
+        r.error(node.at, "{} is not a power of two: write 1, 64, 4096 and so on", lists);
+        return;
+    }
+    limits.uncached_lists = lists;
+}
+
 constexpr std::array kLimitsFields{
     Field<Limits>{
         "ipv4-routes",
@@ -145,6 +158,7 @@ constexpr std::array kLimitsFields{
     Field<Limits>{
         "neighbors",
         [](Reader& r, const Node& n, Limits& l) { r.integer(n, l.neighbors, 1, kMaxRoutes); }},
+    Field<Limits>{"uncached-lists", read_uncached_lists},
 };
 
 constexpr std::array kIcmpFields{

@@ -127,7 +127,9 @@ bool settle_family(Reader& r, RouteDraft& draft) {
             return false;
         }
         if (!draft.family && route.nexthop && !route.via) {
-            route.dev = route.dev.empty() ? kOpenFamily : route.dev;
+            if (route.dev.empty()) {
+                route.dev = std::string(kOpenFamily);
+            }
             r.open_families = true;
         }
         const auto of_gateway = route.via ? route.via->family() : net::Family::kIpv4;

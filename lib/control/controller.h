@@ -334,6 +334,8 @@ public:
     /// Summed over workers and the control thread; `netdev` must exist.
     virtual stats::NetdevCounters netdev_counters(NetdevId netdev) const = 0;
     virtual std::vector<WorkerInfo> workers() const = 0;
+    /// WorkerCounters::longest_round begins anew, on each worker with its next round.
+    virtual void restart_longest_rounds() = 0;
     virtual std::vector<PoolInfo> pools() const = 0;
     /// As one writer counted it; `writer` a worker's index, or workers().size() for the control
     /// thread.

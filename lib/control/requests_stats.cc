@@ -171,13 +171,22 @@ Json worker_json(const WorkerInfo& worker) {
             {"stages", std::move(stages)},
             {"sampled_packets", counters.sampled_packets},
             {"sleeps", counters.sleeps},
+            {"longest_round_us", ratio(static_cast<double>(counters.longest_round) * 1e6, hz)},
             {"busy_seconds", busy / hz},
             {"idle_seconds", idle / hz},
             {"sleep_seconds", sleep_seconds}};
 }
 
-Result<Body> stats_workers(Context& context, Args& /*args*/) {
-    return array_of(context.controller.workers(), worker_json);
+Result<Body> stats_workers(Context& context, Args& args) {
+    const bool reset = args.flag("reset").value_or(false);
+    if (args.error()) {
+        return refused(args);
+    }
+    auto workers = context.controller.workers();
+    if (reset) {
+        context.controller.restart_longest_rounds();
+    }
+    return array_of(std::move(workers), worker_json);
 }
 
 }  // namespace
@@ -186,7 +195,7 @@ std::span<const Command> stats_commands() {
     static const std::array<Command, 3> kCommands{{
         {"stats", "show", {}, stats_show},
         {"stats", "drops", {"all", "dev"}, stats_drops},
-        {"stats", "workers", {}, stats_workers},
+        {"stats", "workers", {"reset"}, stats_workers},
     }};
     return kCommands;
 }

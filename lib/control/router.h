@@ -98,6 +98,7 @@ public:  // Controller
     Result<std::vector<NeighborInfo>> neighbors(const std::string& netns) const override;
 
     CacheInfo cache() const override;
+    void restart_longest_rounds() override;
     void set_cache_mode(config::CacheMode mode) override;
     void flush_cache() override { engine_.flush_cache(); }
     std::vector<UncachedInfo> uncached() const override;

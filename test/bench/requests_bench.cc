@@ -86,6 +86,7 @@ public:
     Result<std::vector<std::uint32_t>> tables(const Text&) const override { return {}; }
     Result<std::vector<NeighborInfo>> neighbors(const Text&) const override { return {}; }
     CacheInfo cache() const override { return {}; }
+    void restart_longest_rounds() override {}
     void set_cache_mode(config::CacheMode) override {}
     void flush_cache() override {}
     std::vector<UncachedInfo> uncached() const override { return {}; }

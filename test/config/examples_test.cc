@@ -85,6 +85,7 @@ TEST(Schema, DefaultsAreTheModels) {
     EXPECT_EQ(of("limits", "ipv4-routes"), Limits{}.ipv4_routes);
     EXPECT_EQ(of("limits", "ipv6-routes"), Limits{}.ipv6_routes);
     EXPECT_EQ(of("limits", "neighbors"), Limits{}.neighbors);
+    EXPECT_EQ(of("limits", "uncached-lists"), Limits{}.uncached_lists);
     EXPECT_EQ(of("icmp", "error-rate"), Icmp{}.error_rate);
     EXPECT_EQ(of("icmp", "error-burst"), Icmp{}.error_burst);
     EXPECT_EQ(of("port", "forwarding"), NetdevSettings{}.forwarding);

@@ -84,6 +84,9 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"limit_0",
                 "version: 1\nlimits: {neighbors: 0}\n",
                 {{2, 21, "0 is out of range: 1 to"}}},
+        Refusal{"uncached_lists",
+                "version: 1\nlimits: {uncached-lists: 100}\n",
+                {{2, 26, "100 is not a power of two"}}},
         Refusal{"cache_entries",
                 "version: 1\nworkers: {cache-entries: 500}\n",
                 {{2, 26, "500 is not a power of two"}}}),
@@ -237,7 +240,8 @@ TEST(Values, InstanceWideSettingsArrive) {
         "extra-args: [--log-level, \"lib.eal:8\"]}\n"
         "workers: {idle: poll, burst: 64, cache: off, cache-entries: 4096}\ncontrol: {socket: "
         "/tmp/x.sock}\n"
-        "limits: {ipv4-routes: 1, ipv6-routes: 2, neighbors: 3}\nicmp: {error-rate: 7, "
+        "limits: {ipv4-routes: 1, ipv6-routes: 2, neighbors: 3, uncached-lists: 64}\nicmp: "
+        "{error-rate: 7, "
         "error-burst: 8}\nforward-class-e: false\n");
     EXPECT_EQ(config.dpdk.lcores, (std::vector<std::uint16_t>{3, 2, 5}));
     EXPECT_FALSE(config.dpdk.hugepages);
@@ -251,6 +255,7 @@ TEST(Values, InstanceWideSettingsArrive) {
     EXPECT_EQ(config.limits.ipv4_routes, 1U);
     EXPECT_EQ(config.limits.ipv6_routes, 2U);
     EXPECT_EQ(config.limits.neighbors, 3U);
+    EXPECT_EQ(config.limits.uncached_lists, 64U);
     EXPECT_EQ(config.icmp.error_rate, 7U);
     EXPECT_EQ(config.icmp.error_burst, 8U);
     EXPECT_FALSE(config.forward_class_e);

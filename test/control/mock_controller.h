@@ -75,6 +75,7 @@ public:
                 (const Text&, const Text&, const net::IpAddr&),
                 (override));
     MOCK_METHOD(Result<std::size_t>, flush_neighbors, (const Text&, const Text&), (override));
+    MOCK_METHOD(void, restart_longest_rounds, (), (override));
     MOCK_METHOD(void, set_cache_mode, (config::CacheMode), (override));
     MOCK_METHOD(void, flush_cache, (), (override));
     MOCK_METHOD(std::string, effective_config, (), (const, override));

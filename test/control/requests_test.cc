@@ -346,6 +346,7 @@ TEST_F(RequestsTest, StatsWorkers) {
     worker.counters.cycles_busy = 250'000'000;
     worker.counters.cycles_idle = 250'000'000;
     worker.counters.sleep_ns = 500'000'000;
+    worker.counters.longest_round = 7'500;
     worker.counters.sampled_packets = 8;
     worker.counters.stage_cycles[2] = 100;
     const TestJson rows = result("stats", "workers");
@@ -358,6 +359,9 @@ TEST_F(RequestsTest, StatsWorkers) {
     EXPECT_EQ(rows[1]["cycles_per_packet"], 83333333.33);
     EXPECT_EQ(rows[1]["stages"]["input"], 12.5);
     EXPECT_EQ(rows[1]["sleep_seconds"], 0.5);
+    EXPECT_EQ(rows[1]["longest_round_us"], 7.5);
+    EXPECT_CALL(controller_, restart_longest_rounds());
+    EXPECT_EQ(result("stats", "workers", R"({"reset":true})").size(), 2U);
 }
 
 TEST_F(RequestsTest, ConfigAndVersion) {

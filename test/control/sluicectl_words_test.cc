@@ -68,6 +68,7 @@ INSTANTIATE_TEST_SUITE_P(Good, Words, testing::ValuesIn(std::vector<Said>{
     Said{"neigh_flush", "neigh flush dev p0", R"({"object":"neigh","command":"flush","args":{"dev":"p0"}})"},
     Said{"drops", "s d all dev p0", R"({"object":"stats","command":"drops","args":{"all":true,"dev":"p0"}})"},
     Said{"workers", "stats w", R"({"object":"stats","command":"workers","args":{}})"},
+    Said{"workers_reset", "stats w reset", R"({"object":"stats","command":"workers","args":{"reset":true}})"},
     Said{"reload_relative", "config reload b.yaml", R"({"object":"config","command":"reload","args":{"file":"/home/me/b.yaml"}})"},
     Said{"reload_absolute", "co r /etc/b.yaml", R"({"object":"config","command":"reload","args":{"file":"/etc/b.yaml"}})"},
     Said{"later_release", "trace add 5", R"({"object":"trace","command":"add","args":{}})"},

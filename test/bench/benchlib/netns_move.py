@@ -9,7 +9,7 @@ from . import control, report
 CLIENTS = [1, 4, 16]
 NETNS = 400
 CONFIG = """version: 1
-dpdk: {lcores: [0, 1], hugepages: false, memory-mb: 64}
+dpdk: {lcores: [0, 1], hugepages: false, memory-mb: 128}
 workers: {idle: adaptive}
 control: {socket: SOCKET}
 ports:

@@ -16,7 +16,7 @@ DSTS = 80_000
 MANY = [4000, 5000, 6000, 8000, 12000, 20000]
 # A stopped worker would never pass a grace period; a sleeping one does not count.
 CONFIG = """version: 1
-dpdk: {{lcores: [0, 1], hugepages: false, memory-mb: 64}}
+dpdk: {{lcores: [0, 1], hugepages: false, memory-mb: 128}}
 workers: {{idle: adaptive}}
 control: {{socket: SOCKET}}
 limits: {{neighbors: 100000, uncached-lists: {lists}}}
