@@ -119,15 +119,24 @@ void Router::forget_nexthops(const Netns& netns) {
     if (config.nexthops.empty()) {
         return;
     }
-    std::map<std::uint32_t, config::NextHop> left;
-    for (NextHopInfo& info : engine_.nexthops(netns)) {
-        info.hop.at = config.nexthops[info.id].at;
-        left.emplace(info.id, std::move(info.hop));
+    std::size_t gone = 0;
+    for (auto it = config.nexthops.begin(); it != config.nexthops.end();) {
+        const NextHopObject* object = std::as_const(*netns.nexthops).find(it->first);
+        if (object == nullptr) {
+            it = config.nexthops.erase(it);
+            ++gone;
+            continue;
+        }
+        const config::Position at = it->second.at;
+        it->second = object->config;  // a group may have lost members
+        it->second.at = at;
+        ++it;
     }
-    config.nexthops = std::move(left);
-    std::erase_if(config.routes, [&](const auto& route) {
-        return route.nexthop && !config.nexthops.contains(*route.nexthop);
-    });
+    if (gone != 0) {
+        std::erase_if(config.routes, [&](const auto& route) {
+            return route.nexthop && !config.nexthops.contains(*route.nexthop);
+        });
+    }
 }
 
 // --- netns --------------------------------------------------------------------------------------
@@ -436,8 +445,8 @@ Result<void> Router::add_nexthop(const std::string& netns,
     if (auto ok = engine_.add_nexthop(**found, id, hop, RouteOwner::kCli, replace); !ok) {
         return ok;
     }
-    config_of(**found).nexthops[id] = hop;
-    forget_nexthops(**found);  // with the netdev that the gateway was found on
+    // With the netdev that the gateway was found on.
+    config_of(**found).nexthops[id] = std::as_const(*(*found)->nexthops).find(id)->config;
     return {};
 }
 
