@@ -74,10 +74,6 @@ def test_case_A08_own_address_as_source(bench):
         assert row["drops"].get("martian_source_own", 0) == before[name]["drops"].get("martian_source_own", 0)
 
 
-def test_case_A08_with_source_validation():
-    pytest.skip("source validation is not built yet")
-
-
 @pytest.mark.parametrize("bit", [0, 7, 8, 15])
 def test_case_A09_one_bit_of_the_checksum(bench, bit):
     frame = bytearray(bytes(udp4()))
