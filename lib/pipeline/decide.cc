@@ -161,6 +161,13 @@ bool leads_back(const Context& c, const NetdevView& in, std::uint32_t value) noe
     return false;
 }
 
+/// The buckets of a resilient group change hands without a new generation (it is for flows that
+/// stay), and with them who may lead back.
+bool stays_valid(const Context& c, std::uint32_t value) noexcept {
+    const fib::Group* group = (value & fib::kGroupBit) != 0 ? c.shared.groups[value] : nullptr;
+    return group == nullptr || !group->resilient;
+}
+
 /// The packets [first, first + count) of a batch, which came in by one netdev.
 template <class F>
 class Run {
@@ -383,7 +390,8 @@ private:
             const std::uint32_t value = follow_tables<F>(c_, b_.values[k], b_.missed[k]);
             if (!leads_back(c_, in_, value) && !F::beyond_routes(b_.missed[k])) {
                 dsts()[i] = fib::kSourceInvalidDst;
-            } else if (asks && c_.caches.source_inserts[F::kFamily].take()) {
+            } else if (asks && stays_valid(c_, value) &&
+                       c_.caches.source_inserts[F::kFamily].take()) {
                 F::sources(c_).insert(
                     b_.missed[k], b_.source_tails[i], kSourceFine, b_.source_stamps[i]);
             }

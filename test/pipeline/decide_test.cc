@@ -598,6 +598,23 @@ TEST_F(Validation, Check_49_a_group_is_fine_if_a_member_leads_back) {
     EXPECT_EQ(drop_of(to4("192.0.2.9", "172.16.0.1")), DropReason::kSourceInvalid);
 }
 
+// Found by reading for the differential test: the bucket moves, and no generation with it.
+TEST_F(Validation, C_23_X_03_a_resilient_group_leads_back_as_long_as_a_bucket_does) {
+    netdev(kP0).source_validation = fib::SourceValidation::kStrict;
+    const fib::DstIndex one = add_dst(net::Family::kIpv4, {.via = "10.0.1.2", .dev = kP1});
+    const fib::DstIndex two = add_dst(net::Family::kIpv4, {.via = "10.0.0.2", .dev = kP0});
+    auto group = std::make_unique<fib::Group>(2, true);
+    group->buckets[0].dst = one;
+    group->buckets[1].dst = two;
+    fib::Group& buckets = *group;
+    const std::uint32_t value = shared().groups.allocate().value();
+    shared().groups.publish(value, std::move(group));
+    set_route("172.16.0.0/12", value);
+    EXPECT_EQ(drop_of(to4("192.0.2.9", "172.16.0.1")), DropReason::kNone);
+    buckets.buckets[1].dst = one;
+    EXPECT_EQ(drop_of(to4("192.0.2.9", "172.16.0.1")), DropReason::kSourceInvalid);
+}
+
 TEST_F(Validation, a_source_is_valid_only_where_it_was_seen) {
     netdev(kP0).source_validation = fib::SourceValidation::kStrict;
     netdev(kP1).source_validation = fib::SourceValidation::kStrict;
