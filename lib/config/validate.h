@@ -60,7 +60,7 @@ std::vector<ConfigError> validate_netdevs(const Config& config);
 void check_netdevs(const Config& config, Findings& findings);
 void check_routes(const Netns& netns, Findings& findings);
 void check_references(const Netns& netns, Findings& findings);
-void check_rules(const Netns& netns, const NetdevIndex& index, Findings& findings);
+void check_rules(const Netns& netns, Findings& findings);
 void check_limits(const Config& config, Findings& findings);
 
 }  // namespace sluice::config

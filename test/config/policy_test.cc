@@ -45,9 +45,6 @@ INSTANTIATE_TEST_SUITE_P(
              "table: 7, from: 10.0.0.0/8, family: ipv6",
              "10.0.0.0/8 is ipv4, another place of this rule says ipv6"),
         rule("host_bits", "table: 7, from: 10.0.0.1/8", "'10.0.0.1/8'", 37),
-        rule("no_such_iif",
-             "table: 7, iif: p9",
-             "iif 'p9' is no port or vlan here: did you mean 'p0'?"),
         rule("dscp_64", "table: 7, dscp: 64", "64 is out of range: 0 to 63", 37),
         rule("mark_33_bits", "table: 7, mark: 4294967296", "is out of range: 0 to 4294967295", 37),
         rule("protocol_word",
@@ -80,11 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
                 with_ports("routing-policy:\n  - {priority: 1, from: 10.0.0.0/8, table: 7}\n  - "
                            "{priority: 2, table: 7}\n  - {priority: 1, table: 7, from: 10.0.0.0/8, "
                            "family: ipv4}\n"),
-                {{8, 5, "this rule of priority 1 is here twice, first at line 6 column 5"}}},
-        Refusal{"of_another_netns",
-                with_ports("netns:\n  a:\n    routing-policy:\n      - {priority: 1, iif: p0, "
-                           "table: 7}\n"),
-                {{8, 9, "iif 'p0' is no port or vlan here: there is none"}}}),
+                {{8, 5, "this rule of priority 1 is here twice, first at line 6 column 5"}}}),
     refusal_name);
 
 TEST(Rules, MoreThanTheWorkersTakeAreRefused) {
@@ -97,6 +90,12 @@ TEST(Rules, MoreThanTheWorkersTakeAreRefused) {
             i);
     }
     expect_refused(text, {{513, 5, "more than 255 ipv4 rules in one netns"}});
+}
+
+TEST(Rules, AnIifThatIsNotThereIsWaitedFor) {
+    const Config config =
+        loaded(with_ports("routing-policy: [{priority: 1, iif: p9, table: 7}]\n"));
+    EXPECT_EQ(config.default_netns.routing_policy.at(0).iif, "p9");
 }
 
 TEST(Rules, EverythingArrives) {
