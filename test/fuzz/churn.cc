@@ -276,6 +276,26 @@ void add_link(World& world, Dice& dice, std::uint32_t link) {
     }
 }
 
+/// More than a slice of a removal takes; now and then the bigger form of tables.
+void add_many(World& world, const std::string& netns, const RouteRequest& model, Dice& dice) {
+    std::size_t added = 0;
+    const std::uint32_t count = dice.one_in(10) ? 600 : 100;
+    for (std::uint32_t i = 0; i < count; ++i) {
+        RouteRequest route = model;
+        const std::uint32_t spread = dice.one_in(2) ? i : i << 8U;
+        if (route.prefix.is_v4()) {
+            route.prefix = net::IpPrefix::of(net::Ipv4Addr::from_host(0x08080000U + spread), 32);
+        } else {
+            net::Ipv6Addr address = ip("2a00::").v6();
+            address.bytes[14] = static_cast<std::uint8_t>(i >> 8U);
+            address.bytes[15] = static_cast<std::uint8_t>(i);
+            route.prefix = net::IpPrefix::of(address, 128);
+        }
+        added += world.router->add_route(netns, route, RouteMode::kReplace) ? 1 : 0;
+    }
+    world.count("many routes", added);
+}
+
 void delete_links(World& world, Dice& dice) {
     const Place place = some_link(world, dice);
     std::vector<std::string> names{place.name};
@@ -288,6 +308,12 @@ void delete_links(World& world, Dice& dice) {
     }
     if (dice.one_in(8)) {
         names = {dice.of(kVrfs)};
+    } else if (dice.one_in(2)) {
+        RouteRequest route;
+        const bool v4 = dice.one_in(2);
+        route.prefix = net::IpPrefix::default_route(v4 ? net::Family::kIpv4 : net::Family::kIpv6);
+        route.via = v4 ? net::IpAddr{host4(place.link, 2)} : net::IpAddr{host6(place.link, 2)};
+        add_many(world, place.netns, route, dice);
     }
     world.note("delete_netdevs", world.router->delete_netdevs(place.netns, names));
 }
@@ -371,26 +397,32 @@ void change_route(World& world, Dice& dice) {
     }
 }
 
-/// More than a slice of a removal takes, and the bigger form of tables.
 void many_routes(World& world, Dice& dice) {
     const std::string netns = some_link(world, dice).netns;
-    const RouteRequest model = some_route(world, netns, dice);
-    std::size_t added = 0;
-    const std::uint32_t count = dice.one_in(10) ? 600 : 100;
-    for (std::uint32_t i = 0; i < count; ++i) {
-        RouteRequest route = model;
-        const std::uint32_t spread = dice.one_in(2) ? i : i << 8U;
-        if (route.prefix.is_v4()) {
-            route.prefix = net::IpPrefix::of(net::Ipv4Addr::from_host(0x08080000U + spread), 32);
-        } else {
-            net::Ipv6Addr address = ip("2a00::").v6();
-            address.bytes[14] = static_cast<std::uint8_t>(i >> 8U);
-            address.bytes[15] = static_cast<std::uint8_t>(i);
-            route.prefix = net::IpPrefix::of(address, 128);
+    add_many(world, netns, some_route(world, netns, dice), dice);
+}
+
+/// Tables that send to each other, and a route of every type.
+void loop(World& world, Dice& dice) {
+    for (const char* prefix : {"203.0.113.0/24", "2001:db8:3::/48"}) {
+        for (std::uint32_t vrf = 0; vrf < 3; ++vrf) {
+            RouteRequest route;
+            route.prefix = *net::IpPrefix::parse(prefix);
+            route.table = 100 + vrf;
+            route.dev = kVrfs[(vrf + 1) % 3];
+            world.note(
+                "leak",
+                world.router->add_route(world.netns_of(kVrfs[vrf]), route, RouteMode::kReplace));
         }
-        added += world.router->add_route(netns, route, RouteMode::kReplace) ? 1 : 0;
     }
-    world.count("many routes", added);
+    for (const char* type : {"blackhole", "unreachable", "prohibit"}) {
+        RouteRequest route;
+        route.prefix = some_prefix(dice);
+        route.type = type;
+        world.note(
+            "replace_route",
+            world.router->add_route(some_link(world, dice).netns, route, RouteMode::kReplace));
+    }
 }
 
 void flush_routes(World& world, Dice& dice) {
@@ -593,31 +625,25 @@ void repair(World& world, Dice& dice) {
         world.note("replace_route",
                    world.router->add_route(place.netns, route, RouteMode::kReplace));
     }
+    set_nexthop(world, place.netns, 1 + dice.below(kHops), dice);
+    RouteRequest over;
+    over.prefix = some_prefix(dice);
+    over.nexthop = some_object(over.prefix.family(), dice);
+    set_nexthop(world, place.netns, *over.nexthop, dice);
+    world.note("replace_route", world.router->add_route(place.netns, over, RouteMode::kReplace));
 }
 
 struct Kind {
     std::uint32_t weight;
     void (*make)(World&, Dice&);
 };
-constexpr Kind kKinds[]{{14, repair},
-                        {8, add_some_link},
-                        {2, delete_links},
-                        {10, change_link},
-                        {2, change_netns},
-                        {4, change_address},
-                        {24, change_route},
-                        {2, many_routes},
-                        {1, flush_routes},
-                        {14, change_nexthop},
-                        {8, change_rule},
-                        {8, change_neighbor},
-                        {8, learn},
-                        {1, flush_exceptions},
-                        {3, change_cache},
-                        {3, change_instance},
-                        {1, change_carrier},
-                        {2, move_link},
-                        {2, add_vrf}};
+constexpr Kind kKinds[]{{14, repair},         {8, add_some_link},   {2, delete_links},
+                        {10, change_link},    {2, change_netns},    {4, change_address},
+                        {24, change_route},   {2, many_routes},     {2, loop},
+                        {1, flush_routes},    {14, change_nexthop}, {8, change_rule},
+                        {8, change_neighbor}, {8, learn},           {1, flush_exceptions},
+                        {3, change_cache},    {3, change_instance}, {1, change_carrier},
+                        {2, move_link},       {2, add_vrf}};
 
 }  // namespace
 
@@ -625,8 +651,10 @@ void set_up(World& world, Dice& dice) {
     for (const char* netns : {"blue", "red"}) {
         world.note("add_netns", world.router->add_netns(netns));
     }
+    const std::string together = dice.of(kNetns);
     for (std::uint32_t vrf = 0; vrf < 3; ++vrf) {
-        add_vrf(world, dice);
+        const std::string netns = dice.one_in(4) ? std::string(dice.of(kNetns)) : together;
+        world.note("add_vrf", world.router->add_vrf(netns, kVrfs[vrf], 100 + vrf));
     }
     for (std::uint32_t link = 0; link < kLinks; ++link) {
         add_link(world, dice, link);
@@ -642,6 +670,7 @@ void set_up(World& world, Dice& dice) {
         change_route(world, dice);
         repair(world, dice);
     }
+    loop(world, dice);
 }
 
 void change(World& world, Dice& dice) {

@@ -20,7 +20,7 @@ void pass_time(World& world, Dice& dice) {
     std::uint64_t ns = dice.of(much) * kMs;
     if (dice.one_in(60)) {
         ns = dice.from(5, 60) * 1000 * kMs;
-    } else if (dice.one_in(150)) {
+    } else if (dice.one_in(50)) {
         ns = 650'000 * kMs;  // what was learned expires
     }
     world.pass_time(ns);
@@ -253,11 +253,8 @@ std::string missing(const Reach& reach) {
             text += fmt::format("{}\n", what);
         }
     }
-    for (const char* family : {"4", "6"}) {
-        const std::uint64_t hits = of(fmt::format("hits{}", family));
-        if (hits <= of(fmt::format("misses{}", family))) {
-            text += fmt::format("more hits than misses of IPv{}\n", family);
-        }
+    if (of("hits4") + of("hits6") <= of("misses4") + of("misses6")) {
+        text += "more hits than misses\n";
     }
     return text;
 }
