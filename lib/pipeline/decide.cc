@@ -461,26 +461,35 @@ std::uint32_t table_or_rules(const NetdevView& in,
     return value;
 }
 
+/// Who decides about what we send ourselves on behalf of `in`: its routing domain (`lo`, or the
+/// VRF's master), since rules that ask for an ingress or its mark are about what comes in there.
+const NetdevView& own_view(const Context& c, const NetdevView& in) noexcept {
+    const NetdevView* domain = c.shared.netdev(in.domain);
+    return domain == nullptr ? in : *domain;
+}
+
 template <class F>
 DstIndex decide_one(Context& c, const Packet& p) noexcept {
+    const NetdevView& in = p.is(Packet::kOriginated) ? own_view(c, *p.in) : *p.in;
     const typename F::Addr& destination = F::destination(p);
     std::uint32_t value =
-        table_or_rules<F>(*p.in,
+        table_or_rules<F>(in,
                           destination,
                           F::dscp(p),
                           F::source(p),
-                          F::policy(*p.in) == nullptr ? fib::Transport{} : F::transport(p));
+                          F::policy(in) == nullptr ? fib::Transport{} : F::transport(p));
     value = follow_tables<F>(c, value, destination);
     if ((value & fib::kGroupBit) != 0) {
         return member_of<F>(c, value, p);
     }
-    return any_exceptions(c) ? with_exception<F>(c, *p.in, value, destination) : value;
+    return any_exceptions(c) ? with_exception<F>(c, in, value, destination) : value;
 }
 
 template <class F>
 DstIndex decide_own(Context& c,
-                    const NetdevView& in,
+                    const NetdevView& ingress,
                     const typename F::Addr& destination) noexcept {
+    const NetdevView& in = own_view(c, ingress);
     std::uint32_t value = table_or_rules<F>(in, destination, 0, typename F::Addr{}, {});
     value = follow_tables<F>(c, value, destination);
     if ((value & fib::kGroupBit) != 0) {

@@ -497,6 +497,22 @@ TEST_F(Rules, C_40_rules_by_source_keep_the_cache_on) {
     EXPECT_EQ(cache4().hits, cached() ? 3U : 0U) << "one entry a rule class";
 }
 
+// A rule of the ingress sends its packets elsewhere, not our answers to them.
+TEST_F(Rules, own_packets_do_not_meet_the_rules_of_an_ingress) {
+    use({{.table = other_.get()}});
+    EXPECT_EQ(ports_of(to4("192.0.2.9")), std::vector<std::uint16_t>{0});
+    const Bytes echo = Packet()
+                           .eth({.dst = kP0Mac, .src = kH0Mac})
+                           .ipv4({.src = "192.0.2.9", .dst = "10.0.0.1"})
+                           .icmp(8)
+                           .payload(8)
+                           .bytes();
+    ASSERT_TRUE(
+        other_->set({V4("10.0.0.1"), 32}, fib4().get({V4("10.0.0.1"), 32}).value()).has_value());
+    bump();
+    EXPECT_EQ(ports_of(echo), std::vector<std::uint16_t>{1}) << "by the main table";
+}
+
 TEST_F(Rules, C_40_rules_by_port) {
     use({{.protocol = 17, .destination_ports = fib::PolicyPorts{777, 777}, .table = other_.get()}});
     const auto with_port = [&](std::uint16_t dport) {
