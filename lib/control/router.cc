@@ -52,6 +52,30 @@ std::vector<config::Address>* addresses_of(config::Netns& netns, const std::stri
     return vlan == netns.vlans.end() ? nullptr : &vlan->second.addresses;
 }
 
+/// No two ports have one MAC, whatever netns they are in: so the file has it, too.
+Result<void> check_mac(const config::Config& running,
+                       const std::string& netns,
+                       const std::string& name,
+                       const std::optional<net::MacAddr>& mac) {
+    const auto check = [&](const std::string& where, const config::Netns& of) -> Result<void> {
+        for (const auto& [other, port] : of.ports) {
+            if (mac && port.settings.mac == mac && (where != netns || other != name)) {
+                return fail(ErrorCode::kExists, "port {} has the MAC {}", other, mac->to_string());
+            }
+        }
+        return {};
+    };
+    if (auto ok = check(std::string(kDefaultNetns), running.default_netns); !ok) {
+        return ok;
+    }
+    for (const auto& [where, of] : running.netns) {
+        if (auto ok = check(where, of); !ok) {
+            return ok;
+        }
+    }
+    return {};
+}
+
 }  // namespace
 
 Router::Router(Engine& engine, config::Config running)
@@ -256,6 +280,9 @@ Result<void> Router::add_port(const std::string& netns,
     if (!found) {
         return std::unexpected(found.error());
     }
+    if (auto ok = check_mac(running_, netns, name, port.settings.mac); !ok) {
+        return ok;
+    }
     if (auto ok = engine_.add_port(**found, name, port); !ok) {
         return ok;
     }
@@ -333,6 +360,11 @@ Result<void> Router::change_link(const std::string& netns,
     const auto netdev = (*found)->get(name);
     if (!netdev) {
         return std::unexpected(netdev.error());
+    }
+    if ((*netdev)->kind == fib::NetdevKind::kPort) {
+        if (auto ok = check_mac(running_, netns, name, change.mac); !ok) {
+            return ok;
+        }
     }
     const config::NetdevSettings from = (*netdev)->settings;
     config::NetdevSettings to = from;
