@@ -48,6 +48,6 @@ def new_bench():
 @pytest.fixture(scope="module")
 def hosts():
     """sluice between two hosts of the kernel."""
-    running = HostBench()
+    running = HostBench(workers={"idle": "adaptive", "cache": "auto"})
     yield running
     running.close()

@@ -4,7 +4,7 @@
 import struct
 import time
 
-from frames import Ether, inet_sum, l3_offset, udp4, udp6
+from frames import inet_sum, l3_offset, udp4, udp6
 
 CACHE_ON = {"idle": "adaptive", "cache": "on"}
 
@@ -69,10 +69,15 @@ def flows(frame, count, first=1):
     return [with_ports(frame, 1000, (first + n) % 0x10000) for n in range(count)]
 
 
+def is_udp(frame):
+    at = l3_offset(frame)
+    return frame[at + (9 if frame[at] >> 4 == 4 else 6)] == 17
+
+
 def count_out(bench, frames, into="p0", wanted=None, match=None, timeout=10.0):
     """{port: frames that left by it} after all of `frames` went in; waits until `wanted` have left (all of them).
     match(frame) tells ours from others; UDP when left out."""
-    match = match or (lambda frame: frame[l3_offset(frame) + (9 if frame[12:14] == b"\x08\x00" else 6)] == 17)
+    match = match or is_udp
     wanted = len(frames) if wanted is None else wanted
     for wire in bench.wires.values():
         wire.drain()
@@ -81,7 +86,8 @@ def count_out(bench, frames, into="p0", wanted=None, match=None, timeout=10.0):
     def take():
         for name, wire in bench.wires.items():
             while (got := wire.receive(0)) is not None:
-                total[name] += got[12:14] in (b"\x08\x00", b"\x86\xdd") and match(got)
+                at = l3_offset(got)
+                total[name] += got[at - 2:at] in (b"\x08\x00", b"\x86\xdd") and match(got)
 
     for number, frame in enumerate(frames):
         bench.wires[into].send(frame)
@@ -94,7 +100,3 @@ def count_out(bench, frames, into="p0", wanted=None, match=None, timeout=10.0):
     time.sleep(0.05)
     take()
     return {name: seen for name, seen in total.items() if seen}
-
-
-def mac_of(frame):
-    return Ether(bytes(frame)).dst

@@ -208,7 +208,7 @@ def branches():
 
 
 def test_case_B30_branches_of_later_features():
-    pytest.skip("access lists, VRFs, the destination cache, ECMP and punting are not built yet")
+    pytest.skip("access lists and punting are not built yet")
 
 
 def test_route_types_have_their_errors(branches):

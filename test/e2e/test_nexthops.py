@@ -111,6 +111,18 @@ def test_case_F89_one_to_three(nh):
     nh.error(from4(0, TARGET[4]), 3, 0, reason="no_route", dst=host_mac(0))
 
 
+@FAMILIES
+def test_case_B30_group_expires_alike(nh, family):
+    """Over a group as over any route: time exceeded from the arrival interface."""
+    gateways(nh, family, (1, 2))
+    nh.ctl.text("nexthop", "add", 10, "group", "1/2")
+    route(nh, 10, family)
+    for n in range(8):
+        options = {"ttl": 1} if family == 4 else {"hlim": 1}
+        nh.error(MAKE[family](0, TARGET[family], sport=5000 + n, **options), *((11, 0) if family == 4 else (3, 0)),
+                 source="10.0.0.1" if family == 4 else "fd00::1", reason="ttl_expired", dst=host_mac(0))
+
+
 def test_check_C22_random_flow_labels(nh):
     gateways(nh, 6, (1, 2))
     nh.ctl.text("nexthop", "add", 10, "group", "1,2/2,1")
@@ -414,6 +426,35 @@ def test_check_D51_torture(nh):
 
 def test_check_D53_flush_by_protocol():
     pytest.skip("next hops have an owner, and commands change only the client's: there is no flush by protocol")
+
+
+def test_check_F75_and_F76_on_link(nh):
+    """A gateway of no subnet: in the main table, another one and a VRF's, alone and as a leg; not an own address, nor a group."""
+    ctl = nh.ctl
+    ctl.batch("link add v link p3 vlan 60", "link add green vrf table 30", "link set v vrf green", "addr add 10.60.0.1/24 dev v")
+    try:
+        good = ["203.0.113.0/24 via 172.16.0.9 dev p1 onlink", "203.0.113.0/24 via 172.16.0.9 dev p1 onlink table 77",
+                "203.0.113.0/24 via 172.16.0.9 dev v onlink vrf green", "203.0.114.0/24 via 10.0.1.2 dev p1 onlink",
+                "2001:db8:71::/48 via 2001:db8:ffff::9 dev p1 onlink", "2001:db8:72::/48 via ::ffff:10.0.9.9 dev p1 onlink"]
+        ctl.batch(*(f"route add {words}" for words in good),
+                  "neigh add 172.16.0.9 dev p1 lladdr 02:cc:00:00:00:09", "neigh add 2001:db8:ffff::9 dev p1 lladdr 02:cc:00:00:00:0a",
+                  "nexthop add 1 via 172.16.0.9 dev p1 onlink", "nexthop add 2 via 10.0.2.2 dev p2", "nexthop add 10 group 1/2")
+        nh.forwards(from4(0, "203.0.113.9"), out="p1", dst="02:cc:00:00:00:09")
+        nh.forwards(from6(0, "2001:db8:71::9"), out="p1", dst="02:cc:00:00:00:0a")
+        route(nh, 10)
+        near(spread(nh), p1=1, p2=1)
+        before = ctl.json("route", "show", "table", "all")
+        for words in ("203.0.115.0/24 via 10.0.1.1 dev p1 onlink", "203.0.115.0/24 via 10.0.2.1 dev p1 onlink",
+                      "203.0.115.0/24 via 224.0.0.5 dev p1 onlink", "203.0.115.0/24 via 172.16.0.9 onlink",
+                      "203.0.115.0/24 via 10.60.0.1 dev v onlink vrf green",
+                      "2001:db8:73::/48 via fe80::ff:fe00:2 dev p1 onlink", "2001:db8:73::/48 via fd00:1::1 dev p1 onlink",
+                      "2001:db8:73::/48 via ff02::5 dev p1 onlink", "2001:db8:73::/48 via 2001:db8:ffff::9 onlink"):
+            ctl.refused("route", "add", *words.split())
+        assert ctl.json("route", "show", "table", "all") == before
+        ctl.text("neigh", "del", "172.16.0.9", "dev", "p1")
+        ctl.text("neigh", "del", "2001:db8:ffff::9", "dev", "p1")
+    finally:
+        ctl.text("link", "del", "v", "green")
 
 
 # Resilient groups
