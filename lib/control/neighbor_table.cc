@@ -226,6 +226,11 @@ bool NeighborTable::flush(NetdevId netdev, bool keep_permanent, std::size_t limi
     return false;
 }
 
+bool NeighborTable::has_any(NetdevId netdev) const noexcept {
+    const auto it = entries_.lower_bound(NeighborKey{.netdev = netdev, .address = {}});
+    return it != entries_.end() && it->first.netdev == netdev;
+}
+
 // --- time ---
 
 std::size_t NeighborTable::tick(Time now) {

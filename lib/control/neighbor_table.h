@@ -170,6 +170,7 @@ public:
         return counts_[std::to_underlying(state)];
     }
     const Neighbor* find(const NeighborKey& key) const noexcept;
+    bool has_any(NetdevId netdev) const noexcept;
     /// By netdev, then address.
     template <class Fn>
     void for_each(Fn&& fn) const {

@@ -52,7 +52,7 @@ Body array_of(std::vector<T> items, ToJson to_json) {
     return {.head = "[", .rows = rows_of(std::move(items), std::move(to_json)), .tail = "]"};
 }
 template <class T, class ToJson>
-Result<Body> array_of(Result<std::vector<T>> items, ToJson to_json) {
+Result<Body> array_of(Result<std::vector<T>>&& items, ToJson to_json) {
     if (!items) {
         return std::unexpected(std::move(items.error()));
     }

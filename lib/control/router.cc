@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include <spdlog/spdlog.h>
@@ -127,15 +128,27 @@ config::Netns& Router::config_of(const Netns& netns) {
     return netns.name == kDefaultNetns ? running_.default_netns : running_.netns[netns.name];
 }
 
-void Router::forget(config::Netns& netns, const std::string& name) {
-    netns.ports.erase(name);
-    netns.vlans.erase(name);
-    netns.vrfs.erase(name);
-    for (auto& [vrf, members] : netns.vrfs) {
-        std::erase(members.interfaces, name);
+void Router::forget(config::Netns& netns, std::span<const std::string> names, bool hosts) {
+    const std::set<std::string_view> gone(names.begin(), names.end());
+    for (const std::string& name : names) {
+        netns.ports.erase(name);
+        netns.vlans.erase(name);
+        netns.vrfs.erase(name);
     }
-    std::erase_if(netns.routes, [&](const auto& route) { return route.dev == name; });
-    std::erase_if(netns.neighbors, [&](const auto& neighbor) { return neighbor.dev == name; });
+    for (auto& [vrf, members] : netns.vrfs) {
+        std::erase_if(members.interfaces, [&](const auto& name) { return gone.contains(name); });
+    }
+    std::erase_if(netns.routes, [&](const auto& route) { return gone.contains(route.dev); });
+    if (hosts) {
+        std::erase_if(netns.neighbors, [&](const auto& host) { return gone.contains(host.dev); });
+    }
+}
+
+bool Router::have_neighbors(const Netns& netns, std::span<const std::string> names) const {
+    return std::ranges::any_of(names, [&](const std::string& name) {
+        const Netdev* netdev = netns.find(name);
+        return netdev != nullptr && engine_.neighbors().table().has_any(netdev->id);
+    });
 }
 
 void Router::forget_nexthops(const Netns& netns) {
@@ -243,7 +256,7 @@ Result<Ticket> Router::move_link(const std::string& netns,
         if (!node.empty()) {
             node.mapped().addresses.clear();
             sink.insert(std::move(node));
-            forget(from, what);
+            forget(from, {&what, 1}, true);
         }
     };
     std::vector<std::string> vlans;
@@ -340,11 +353,10 @@ Result<Ticket> Router::delete_netdevs(const std::string& netns,
     if (!found) {
         return std::unexpected(found.error());
     }
+    const bool hosts = have_neighbors(**found, names);
     const auto ticket = engine_.delete_netdevs(**found, names);
     if (ticket) {
-        for (const std::string& name : names) {
-            forget(config_of(**found), name);
-        }
+        forget(config_of(**found), names, hosts);
         forget_nexthops(**found);
     }
     return ticket;
@@ -566,11 +578,17 @@ Result<void> Router::add_neighbor(const std::string& netns,
     if (!found) {
         return std::unexpected(found.error());
     }
+    const Netdev* netdev = (*found)->find(dev);
+    const Neighbor* before =
+        netdev == nullptr ? nullptr : engine_.neighbors().table().find({netdev->id, address});
+    const bool replaces = before != nullptr && before->state == NeighborState::kPermanent;
     if (auto ok = engine_.add_neighbor(**found, dev, address, lladdr, steady_now()); !ok) {
         return ok;
     }
     auto& neighbors = config_of(**found).neighbors;
-    std::erase_if(neighbors, [&](const auto& n) { return n.dev == dev && n.to == address; });
+    if (replaces) {  // a look at all of them for each would make many of them slow
+        std::erase_if(neighbors, [&](const auto& n) { return n.dev == dev && n.to == address; });
+    }
     neighbors.push_back({.to = address, .dev = dev, .lladdr = lladdr, .at = {}});
     return {};
 }

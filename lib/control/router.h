@@ -113,8 +113,11 @@ public:  // Controller
 
 private:
     config::Netns& config_of(const Netns& netns);
-    /// Takes what the file had over a netdev that is gone out of the running configuration.
-    static void forget(config::Netns& netns, const std::string& name);
+    /// Takes what the file had over netdevs that are gone out of the running configuration;
+    /// `hosts`: some had neighbors. One pass for all, and none over what others have where it can
+    /// be told.
+    static void forget(config::Netns& netns, std::span<const std::string> names, bool hosts);
+    bool have_neighbors(const Netns& netns, std::span<const std::string> names) const;
     /// The running configuration's next hops become those that the engine has.
     void forget_nexthops(const Netns& netns);
     /// A port goes to another netns; the VLANs on it that stay where they are say so.
