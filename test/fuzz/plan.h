@@ -94,7 +94,7 @@ inline constexpr const char* kRemote4[]{"192.0.2.9",
                                         "203.0.113.1",
                                         "203.0.113.2",
                                         "172.16.9.9",
-                                        "8.8.8.8",
+                                        "8.8.0.90",
                                         "240.0.0.9"};
 inline constexpr const char* kRemote6[]{"2001:db8:1::1",
                                         "2001:db8:1:1::9",
@@ -105,7 +105,7 @@ inline constexpr const char* kRemote6[]{"2001:db8:1::1",
                                         "2001:db8:2:8000::9",
                                         "2001:db8:3::1",
                                         "2001:db8:9::1",
-                                        "2a00::1"};
+                                        "2a00::5a"};
 inline constexpr const char* kMartian4[]{"0.0.0.0",
                                          "0.1.2.3",
                                          "127.0.0.1",
