@@ -2,8 +2,9 @@
 // What the packet path costs without drivers: process_burst() on packets in memory, sent to nobody.
 // Prints one JSON object a line; scripts/bench cache and churn read it.
 //
-//   path_bench cache [--rounds N] [--packets N] [--rows SUBSTRING,...] [--prefixes FILE]
-//   path_bench churn [--rounds N] [--seconds S] [--prefixes FILE]
+//   path_bench cache [--rounds N] [--packets N] [--warm N] [--sequence N] [--rows SUBSTRING,...]
+//   path_bench churn [--rounds N] [--seconds S]
+// and for both [--prefixes FILE | --routes N]: the full table, or how long a generated one is.
 //
 // Modes alternate every `packets` packets, less than a millisecond: the clock of a shared core may
 // change at any time, so only what stands side by side in one round is comparable.
@@ -44,13 +45,14 @@ namespace sluice::test {
 namespace {
 
 constexpr std::array kCounts{1, 2, 15, 100, 500, 1000, 2000, 4000, 8000};
-constexpr std::size_t kSequence = std::size_t{1} << 18U;
 constexpr int kPathCore = 1;
 
 struct Arguments {
     std::string what;
     unsigned rounds = 100;
     std::size_t packets = 6144;
+    std::size_t warm = 51'200;  // packets of each mode before its rounds; `auto` four times as many
+    std::size_t sequence = std::size_t{1} << 18U;  // packets after which traffic repeats
     double seconds = 1;
     std::vector<std::string> rows;  // parts of ids; none: all
     std::string prefixes;
@@ -79,15 +81,16 @@ struct Traffic {
 };
 
 template <class Pick>
-std::vector<std::uint32_t> sequence(Pick pick) {
-    std::vector<std::uint32_t> s(kSequence);
+std::vector<std::uint32_t> make_sequence(std::size_t length, Pick pick) {
+    std::vector<std::uint32_t> s(length);
     std::ranges::generate(s, pick);
     return s;
 }
 
-std::vector<Traffic> traffics() {
+std::vector<Traffic> traffics(std::size_t length) {
     std::mt19937_64 random(kSeed);
     std::vector<Traffic> all;
+    const auto sequence = [&](auto pick) { return make_sequence(length, pick); };
     for (const int count : kCounts) {
         const auto n = static_cast<std::size_t>(count);
         all.push_back({std::to_string(n), n, sequence([&] {
@@ -95,7 +98,7 @@ std::vector<Traffic> traffics() {
                        })});
     }
     // Destinations that come once, as far as any cache can tell.
-    all.push_back({"flood", kSequence, sequence([i = 0U]() mutable { return i++; })});
+    all.push_back({"flood", length, sequence([i = 0U]() mutable { return i++; })});
     std::vector<double> cumulated(100'000);
     double sum = 0;
     for (std::size_t i = 0; i < cumulated.size(); ++i) {
@@ -108,9 +111,9 @@ std::vector<Traffic> traffics() {
                            std::ranges::lower_bound(cumulated, uniform(random)) -
                            cumulated.begin());
                    })});
-    all.push_back({"mixed", kSequence, sequence([&, i = 100U]() mutable {
+    all.push_back({"mixed", length, sequence([&, i = 100U]() mutable {
                        return static_cast<std::uint32_t>(
-                           random() % 2 == 0 ? random() % 100 : 100 + i++ % (kSequence - 100));
+                           random() % 2 == 0 ? random() % 100 : 100 + i++ % (length - 100));
                    })});
     return all;
 }
@@ -161,7 +164,7 @@ void cache_row(Path& path,
         sides[mode]->context.caches.meter4 = {};
         sides[mode]->context.caches.meter6 = {};
         // `auto` makes up its mind.
-        run(mode, kModes[mode].mode == CacheMode::kAuto ? 200 * kPackets * 4 : 200 * kPackets);
+        run(mode, kModes[mode].mode == CacheMode::kAuto ? 4 * options.warm : options.warm);
     }
     check_forwarded(id, *sides[0]);
     for (unsigned round = 0; round < options.rounds; ++round) {
@@ -187,7 +190,7 @@ void cache_row(Path& path,
 
 template <class Addr>
 void cache_rows(Path& path, Tables<Addr>& tables, const Arguments& options, const Sides& sides) {
-    const std::vector<Traffic> traffic = traffics();
+    const std::vector<Traffic> traffic = traffics(options.sequence);
     for (const bool full : {false, true}) {
         for (const bool decision : {false, true}) {
             for (const Traffic& t : traffic) {
@@ -258,7 +261,8 @@ void churn_rows(Path& path, Tables<Addr>& tables, const Arguments& options, Path
     path.shared().cache_mode = CacheMode::kOn;
     const auto flows = tables.flows(100, true, kSeed);
     std::mt19937_64 random(kSeed);
-    const auto order = sequence([&] { return static_cast<std::uint32_t>(random() % 100); });
+    const auto order =
+        make_sequence(options.sequence, [&] { return static_cast<std::uint32_t>(random() % 100); });
     for (unsigned round = 0; round < options.rounds; ++round) {
         for (const unsigned rate : {0U, 10U, 1000U, 10000U}) {
             std::atomic<bool> stop{false};
@@ -343,6 +347,10 @@ Arguments parse(int argc, char** argv) {
             options.rounds = static_cast<unsigned>(std::stoul(value()));
         } else if (word == "--packets") {
             options.packets = std::max(std::stoul(value()) / kPackets, 1UL) * kPackets;
+        } else if (word == "--warm") {
+            options.warm = std::stoul(value());
+        } else if (word == "--sequence") {
+            options.sequence = std::max(std::stoul(value()), 1000UL);
         } else if (word == "--seconds") {
             options.seconds = std::stod(value());
         } else if (word == "--rows") {

@@ -270,10 +270,11 @@ public:
         const auto sources = prefix<Addr>(F::kSources);
         const auto& from = prefixes(full);
         std::set<Addr> seen;
+        std::size_t repeats = 0;  // a short table runs out of addresses
         std::vector<Flow<Addr>> flows;
         while (flows.size() < count) {
             const Addr destination = random_in(from[random() % from.size()], random);
-            if (usable(destination) && seen.insert(destination).second) {
+            if (usable(destination) && (seen.insert(destination).second || ++repeats > 4 * count)) {
                 flows.push_back({random_in(sources, random), destination});
             }
         }

@@ -44,7 +44,7 @@ class Row:
 
 
 def _first(path: str, key: str) -> str:
-    for line in open(path, encoding="utf-8"):
+    for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines():
         if line.startswith(key):
             return line.split(":", 1)[1].strip()
     return ""
