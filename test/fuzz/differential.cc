@@ -13,7 +13,7 @@ namespace sluice::test::fuzz {
 namespace {
 
 constexpr std::uint64_t kMs = 1'000'000;
-constexpr std::uint32_t kPhase = 20;  // steps
+constexpr std::uint32_t kPhase = 40;  // steps
 
 void pass_time(World& world, Dice& dice) {
     const std::uint64_t much[]{0, 1, 1, 5, 5, 20, 100, 1000};
@@ -64,7 +64,7 @@ std::optional<Failure> run(const Plan& plan, rte_mempool* pool, Reach& reach) {
         pass_time(world, chance);
         const auto ports = world.ports();
         const fib::NetdevView* port = nullptr;
-        for (std::uint32_t bursts = chance.from(1, 16); bursts > 0 && !ports.empty(); --bursts) {
+        for (std::uint32_t bursts = chance.from(4, 24); bursts > 0 && !ports.empty(); --bursts) {
             port = port == nullptr || chance.one_in(8) ? chance.of(ports) : port;
             if (!port->has_ipv4 && !port->has_ipv6) {
                 port = chance.of(ports);
