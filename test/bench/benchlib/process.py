@@ -90,7 +90,7 @@ class Sluice(Program):
     def ask(self, *words: str):
         answer = subprocess.run([self.ctl, "-s", self.socket, "-j", *words], capture_output=True, text=True,
                                 check=True)
-        return json.loads(answer.stdout)
+        return json.loads(answer.stdout) if answer.stdout.strip() else None
 
     def worker(self) -> dict:
         return self.ask("stats", "workers")[0]
