@@ -312,7 +312,7 @@ def test_case_D66_punted():
     "route add 203.0.113.0/24 via 10.0.1.1", "route add 203.0.113.0/24 via fd00:1::2 dev p9",
     "route add 2001:db8:7::/48 via 10.0.1.2", "route add 2001:db8:7::/48 via fe80::7", "route del 203.0.113.0/24",
     "route add 203.0.113.0/24 type nonsense", "route add 203.0.113.0/33 via 10.0.1.2",
-    "route add 203.0.113.0/24 via 10.0.1.2 table 77", "route add 203.0.113.0/24 nexthop 5",
+    "route add 203.0.113.0/24 via 10.0.1.2 table 255", "route add 203.0.113.0/24 nexthop 5",
     "neigh add 10.0.1.9 lladdr 01:00:5e:00:00:01 dev p1", "neigh add 10.0.1.9 lladdr 02:aa dev p1",
     "neigh del 10.0.1.99 dev p1", "neigh add 10.0.1.9 lladdr 02:aa:00:00:00:09 dev p9",
     "link set p9 up", "link set p0 mtu 50", "link del p0 p9", "link add p0 device net_null7",
