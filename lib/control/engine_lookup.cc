@@ -50,6 +50,14 @@ Result<RouteLookup> Engine::lookup_route(const Netns& netns, const RouteQuery& q
         }
         in = *found;
     }
+    // What is for the router itself is found before any rule.
+    const Netdev& domain = in->domain();
+    if (domain.table != nullptr) {
+        const RouteLookup own = look_up(*domain.table, query.destination, 0, 0);
+        if (own.type == type_name(fib::DstType::kLocal)) {
+            return own;
+        }
+    }
     RouteLookup answer;
     std::uint32_t mark = in->settings.mark;
     netns.policies->walk(*in, query.destination.family(), [&](const Policies::Step& step) {

@@ -100,7 +100,8 @@ public:
     NextHopObjects& operator=(NextHopObjects&&) = delete;
     ~NextHopObjects();
 
-    /// The netns ends: gives everything back. No route is over any of them, and no worker knows one.
+    /// The netns ends: gives everything back. No route is over any of them, and no worker knows
+    /// one.
     void clear();
 
     /// What can be told from `config` alone and from the other objects. `replace` as in add().

@@ -168,6 +168,13 @@ bool stays_valid(const Context& c, std::uint32_t value) noexcept {
     return group == nullptr || !group->resilient;
 }
 
+/// What is for the router itself is found before any rule: a default route in a rule's table does
+/// not take it away.
+template <class Addr>
+bool is_own(const NetdevView& in, const Addr& destination) noexcept {
+    return in.local != nullptr && in.local->contains(destination);
+}
+
 /// The packets [first, first + count) of a batch, which came in by one netdev.
 template <class F>
 class Run {
@@ -251,6 +258,11 @@ private:
             F::table(in_).lookup({addresses, count}, values);
         } else {
             policy_->decide(addresses, dscps, classes, values, count);
+            for (std::size_t i = 0; i < count; ++i) {
+                if (is_own(in_, addresses[i])) [[unlikely]] {
+                    values[i] = F::table(in_).lookup_one(addresses[i]);
+                }
+            }
         }
     }
 
@@ -451,7 +463,7 @@ std::uint32_t table_or_rules(const NetdevView& in,
                              const typename F::Addr& source,
                              const fib::Transport& transport) noexcept {
     const auto* policy = F::policy(in);
-    if (policy == nullptr) {
+    if (policy == nullptr || is_own(in, destination)) {
         return F::table(in).lookup_one(destination);
     }
     std::uint32_t rule_class = 0;

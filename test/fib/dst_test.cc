@@ -31,12 +31,15 @@ TEST(DstPool, index_zero_is_the_answer_without_a_route) {
     ManualReclaimer reclaimer;
     const DstPool pool(8, reclaimer);
     EXPECT_EQ(pool[kNoRoute].type, DstType::kNone);
-    EXPECT_EQ(pool.in_use(), 1U);
+    EXPECT_EQ(pool[kSourceInvalidDst].type, DstType::kSourceInvalid);
+    EXPECT_EQ(pool[kRouteLoopDst].type, DstType::kRouteLoop);
+    EXPECT_EQ(pool[kGroupEmptyDst].type, DstType::kGroupEmpty);
+    EXPECT_EQ(pool.in_use(), std::size_t{kFirstDst});
 }
 
 TEST(DstPool, slots_are_reused_after_the_grace_period_only) {
     ManualReclaimer reclaimer;
-    DstPool pool(3, reclaimer);
+    DstPool pool(kFirstDst + 2, reclaimer);
     const DstIndex a = pool.allocate().value();
     const DstIndex b = pool.allocate().value();
     EXPECT_NE(a, kNoRoute);
@@ -44,16 +47,16 @@ TEST(DstPool, slots_are_reused_after_the_grace_period_only) {
     const auto full = pool.allocate();
     ASSERT_FALSE(full);
     EXPECT_EQ(full.error().code, ErrorCode::kLimit);
-    EXPECT_NE(full.error().message.find("3"), std::string::npos) << full.error().message;
+    EXPECT_NE(full.error().message.find("6"), std::string::npos) << full.error().message;
 
     pool.writable(a).type = DstType::kUnicast;
     resolve(pool.writable(a), kOne);
     pool.release(a);
     EXPECT_FALSE(pool.allocate()) << "a reader may still be at it";
     EXPECT_EQ(pool[a].type, DstType::kUnicast);
-    EXPECT_EQ(pool.in_use(), 3U);
+    EXPECT_EQ(pool.in_use(), std::size_t{kFirstDst} + 2);
     reclaimer.finish();
-    EXPECT_EQ(pool.in_use(), 2U);
+    EXPECT_EQ(pool.in_use(), std::size_t{kFirstDst} + 1);
     EXPECT_EQ(pool.allocate().value(), a);
     EXPECT_EQ(pool[a].type, DstType::kNone);
     EXPECT_EQ(pool[a].state.load(), 0U);
@@ -61,7 +64,7 @@ TEST(DstPool, slots_are_reused_after_the_grace_period_only) {
 
 TEST(Dst, gateway_of_either_family) {
     ManualReclaimer reclaimer;
-    DstPool pool(4, reclaimer);
+    DstPool pool(8, reclaimer);
     Dst& dst = pool.writable(pool.allocate().value());
     dst.set_gateway(a6("fe80::1234"));
     EXPECT_EQ(dst.gateway_is_v6, 1U);
@@ -73,7 +76,7 @@ TEST(Dst, gateway_of_either_family) {
 
 TEST(Dst, states_of_its_neighbor) {
     ManualReclaimer reclaimer;
-    DstPool pool(4, reclaimer);
+    DstPool pool(8, reclaimer);
     Dst& dst = pool.writable(pool.allocate().value());
     resolve(dst, kOne);
     EXPECT_EQ(dst.state.load(), Dst::kResolved);
@@ -89,7 +92,7 @@ TEST(Dst, states_of_its_neighbor) {
 
 TEST(Dst, rewrite_has_the_mac_and_the_rest) {
     ManualReclaimer reclaimer;
-    DstPool pool(4, reclaimer);
+    DstPool pool(8, reclaimer);
     Dst& dst = pool.writable(pool.allocate().value());
     write_rest(dst);
     resolve(dst, kOne);
@@ -109,7 +112,7 @@ TEST(Dst, rewrite_has_the_mac_and_the_rest) {
 // D2: readers copy a rewrite while the MAC changes under them, and never see half of each.
 TEST(Dst, Case_D55_mac_changes_in_one_piece) {
     ManualReclaimer reclaimer;
-    DstPool pool(4, reclaimer);
+    DstPool pool(8, reclaimer);
     Dst& dst = pool.writable(pool.allocate().value());
     write_rest(dst);
     resolve(dst, kOne);
