@@ -42,34 +42,38 @@ def destinations(family, count):
     return [from6(0, f"2001:db8:2::{n + 1:x}") for n in range(count)]
 
 
+# So few that hardly ever five of them share a bucket of four, whatever the secret.
+N = 30
+
+
 @FAMILIES
 def test_counters_add_up(cached, family):
     """Every packet that was looked up is a hit, a miss or bypassed, in every mode."""
-    frames = destinations(family, 100)
+    frames = destinations(family, N)
     try:
         cached.ctl.text("cache", "set", "on")
         for _ in range(20):  # a few of a burst are inserted at a time
             got = counted(cached, family, frames)
-            assert got["hits"] + got["misses"] + got["bypassed"] == 100, got
-            if got["hits"] == 100:
+            assert got["hits"] + got["misses"] + got["bypassed"] == N, got
+            if got["hits"] == N:
                 break
-        assert got == {"hits": 100, "misses": 0, "stale": 0, "inserts": 0, "bypassed": 0}, got
+        assert got == {"hits": N, "misses": 0, "stale": 0, "inserts": 0, "bypassed": 0}, got
         cached.ctl.text("cache", "flush")
         got = counted(cached, family, frames)
-        assert got["misses"] == 100 and got["hits"] == 0, got
+        assert got["misses"] == N and got["hits"] == 0, got
         counted(cached, family, frames)
         # Nothing about any of them changes, but the generation of the block that they are in.
         other = {4: "192.0.3.0/24", 6: "2001:db8:3::/48"}[family]
         cached.ctl.text("route", "add", other, "via", VIA2[family])
         cached.ctl.text("route", "del", other)
         got = counted(cached, family, frames)
-        assert got["misses"] == 100 and got["stale"] > 50, got
+        assert got["misses"] == N and got["stale"] > N // 2, got
         cached.ctl.text("cache", "set", "off")
         got = counted(cached, family, frames)
-        assert got == {"hits": 0, "misses": 0, "stale": 0, "inserts": 0, "bypassed": 100}, got
+        assert got == {"hits": 0, "misses": 0, "stale": 0, "inserts": 0, "bypassed": N}, got
         cached.ctl.text("cache", "set", "auto")
         got = counted(cached, family, frames)
-        assert got["hits"] + got["misses"] + got["bypassed"] == 100, got
+        assert got["hits"] + got["misses"] + got["bypassed"] == N, got
     finally:
         cached.ctl.text("cache", "set", "on")
     shown = cached.ctl.json("cache", "show")
