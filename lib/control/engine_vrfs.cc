@@ -60,7 +60,8 @@ Result<void> Engine::check_master(const Netdev& netdev, const Netdev* master) co
     if (&domain == &netdev.domain()) {
         return {};
     }
-    const std::string_view where = master != nullptr ? domain.name : "the default domain";
+    const std::string_view where =
+        master != nullptr ? std::string_view{domain.name} : "the default domain";
     for (const auto& own : netdev.addresses) {
         if (const Netdev* other = Netdevs::owner_of(domain, own.address); other != nullptr) {
             return fail(ErrorCode::kExists,

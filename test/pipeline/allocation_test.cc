@@ -25,6 +25,10 @@ void* operator new(std::size_t bytes) {
     }
     throw std::bad_alloc();
 }
+void* operator new(std::size_t bytes, const std::nothrow_t& /*tag*/) noexcept {
+    t_allocations += t_watched ? 1 : 0;
+    return std::malloc(bytes == 0 ? 1 : bytes);
+}
 void operator delete(void* p) noexcept {
     std::free(p);
 }
