@@ -82,6 +82,8 @@ private:
 
 class ExceptionsTest : public ::testing::Test {
 protected:
+    void TearDown() override { reclaimer.finish(); }
+
     explicit ExceptionsTest(Exceptions::Limits limits = {}) : limits_(limits) {
         gateway = base(DstType::kUnicast, kP0, "10.0.0.1", 1500);
         gateway6 = base(DstType::kUnicast, kP0, "fe80::1", 1500);
