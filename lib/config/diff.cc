@@ -107,14 +107,8 @@ private:
     }
 
     void change_instance() {
-        const auto of = [](const Config& config) {
-            return ChangeInstance{.icmp = config.icmp,
-                                  .forward_class_e = config.forward_class_e,
-                                  .idle = config.workers.idle,
-                                  .cache = config.workers.cache};
-        };
-        if (of(running_) != of(wanted_)) {
-            steps_.push_back({std::string{kDefaultNetns}, of(wanted_)});
+        if (instance_of(running_) != instance_of(wanted_)) {
+            steps_.push_back({std::string{kDefaultNetns}, instance_of(wanted_)});
         }
     }
 
@@ -141,6 +135,13 @@ std::expected<std::vector<Step>, std::vector<ConfigError>> diff(const Config& ru
         return std::unexpected(std::move(errors));
     }
     return Differ{running, wanted}.run();
+}
+
+ChangeInstance instance_of(const Config& config) {
+    return {.icmp = config.icmp,
+            .forward_class_e = config.forward_class_e,
+            .idle = config.workers.idle,
+            .cache = config.workers.cache};
 }
 
 Config starting_point(const Config& wanted) {

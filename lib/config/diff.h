@@ -20,6 +20,8 @@ struct ChangeInstance {
     bool operator==(const ChangeInstance&) const = default;
 };
 
+[[nodiscard]] ChangeInstance instance_of(const Config& config);
+
 /// Ports and vlans come without their addresses, which follow as AddAddress.
 struct AddPort {
     std::string name;

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "config/config.h"
+#include "config/hash_fields.h"
 #include "config/protocol.h"
 #include "config/spelling.h"
 
@@ -58,15 +59,6 @@ constexpr std::array<std::string_view, 3> kCacheWords{"off", "auto", "on"};
 constexpr std::array<std::string_view, 4> kRuleTypeWords{
     "table", "blackhole", "unreachable", "prohibit"};
 constexpr std::array<std::string_view, 3> kHashPolicyWords{"l3", "l4", "custom"};
-constexpr std::array<std::pair<std::string_view, bool HashFields::*>, 6> kHashFieldWords{{
-    {"source", &HashFields::source},
-    {"destination", &HashFields::destination},
-    {"protocol", &HashFields::protocol},
-    {"source-port", &HashFields::source_port},
-    {"destination-port", &HashFields::destination_port},
-    {"flow-label", &HashFields::flow_label},
-}};
-
 /// The keys and values of a mapping on one line.
 class Pairs {
 public:
@@ -315,7 +307,7 @@ private:
         Pairs pairs;
         pairs.add("policy: {}", kHashPolicyWords[std::to_underlying(hash.policy)]);
         std::vector<std::string_view> fields;
-        for (const auto& [word, field] : kHashFieldWords) {
+        for (const auto& [word, field] : kHashFields) {
             if (hash.fields.*field) {
                 fields.push_back(word);
             }

@@ -10,10 +10,10 @@
 namespace sluice::config {
 
 /// Calls fn(name, netns) for "default", then for the others by name.
-template <class Fn>
-void for_each_netns(const Config& config, Fn&& fn) {
+template <class ConfigT, class Fn>  // const or not
+void for_each_netns(ConfigT& config, Fn&& fn) {
     fn(kDefaultNetns, config.default_netns);
-    for (const auto& [name, netns] : config.netns) {
+    for (auto& [name, netns] : config.netns) {
         fn(std::string_view{name}, netns);
     }
 }
@@ -25,6 +25,26 @@ inline const Netns* find_netns(const Config& config, std::string_view name) {
     }
     const auto it = config.netns.find(std::string{name});
     return it == config.netns.end() ? nullptr : &it->second;
+}
+
+/// Of a port or vlan; null when it is neither.
+template <class NetnsT>  // const or not
+auto* addresses_of(NetnsT& netns, const std::string& name) {
+    const auto port = netns.ports.find(name);
+    if (port != netns.ports.end()) {
+        return &port->second.addresses;
+    }
+    const auto vlan = netns.vlans.find(name);
+    return vlan == netns.vlans.end() ? nullptr : &vlan->second.addresses;
+}
+template <class NetnsT>
+auto* settings_of(NetnsT& netns, const std::string& name) {
+    const auto port = netns.ports.find(name);
+    if (port != netns.ports.end()) {
+        return &port->second.settings;
+    }
+    const auto vlan = netns.vlans.find(name);
+    return vlan == netns.vlans.end() ? nullptr : &vlan->second.settings;
 }
 
 inline const Port* find_port(const Netns& netns, const std::string& name) {

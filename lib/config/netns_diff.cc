@@ -13,13 +13,10 @@ const Netns& or_empty(const Netns* netns) {
     return netns == nullptr ? kNone : *netns;
 }
 
-const std::vector<Address>& addresses_of(const Netns& netns, const std::string& name) {
+const std::vector<Address>& addresses_or_none(const Netns& netns, const std::string& name) {
     static const std::vector<Address> kNone;
-    if (const auto port = netns.ports.find(name); port != netns.ports.end()) {
-        return port->second.addresses;
-    }
-    const auto vlan = netns.vlans.find(name);
-    return vlan == netns.vlans.end() ? kNone : vlan->second.addresses;
+    const auto* addresses = addresses_of(netns, name);
+    return addresses == nullptr ? kNone : *addresses;
 }
 
 bool has_address(const std::vector<Address>& addresses, const net::InterfaceAddr& wanted) {
@@ -105,7 +102,7 @@ void NetnsDiffer::remove_neighbors() {
 
 void NetnsDiffer::remove_addresses() {
     for_each_netdev(from_, [&](const std::string& name, const auto& addresses) {
-        const auto& kept = addresses_of(to_, name);
+        const auto& kept = addresses_or_none(to_, name);
         for (const Address& address : addresses) {
             if (!keeps_addresses(name) || !has_address(kept, address.value)) {
                 add(RemoveAddress{name, address.value});
@@ -209,7 +206,7 @@ void NetnsDiffer::enter_vrfs() {
 
 void NetnsDiffer::add_addresses() {
     for_each_netdev(to_, [&](const std::string& name, const auto& addresses) {
-        const auto& had = addresses_of(from_, name);
+        const auto& had = addresses_or_none(from_, name);
         for (const Address& address : addresses) {
             if (!keeps_addresses(name) || !has_address(had, address.value)) {
                 add(AddAddress{name, address.value});

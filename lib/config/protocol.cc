@@ -12,7 +12,6 @@ constexpr std::array<std::string_view, 11> kNames{
     "icmp", "igmp", "tcp", "udp", "dccp", "gre", "esp", "ah", "icmpv6", "ospf", "sctp"};
 constexpr std::array<std::uint8_t, kNames.size()> kNumbers{
     1, 2, 6, 17, 33, 47, 50, 51, kProtocolIcmpv6, 89, 132};
-constexpr std::array<std::uint8_t, 4> kWithPorts{6, 17, 33, 132};
 
 }  // namespace
 
@@ -32,10 +31,6 @@ std::string protocol_text(std::uint8_t number) {
     return it == kNumbers.end()
                ? std::to_string(number)
                : std::string{kNames[static_cast<std::size_t>(it - kNumbers.begin())]};
-}
-
-bool protocol_has_ports(std::uint8_t number) {
-    return std::find(kWithPorts.begin(), kWithPorts.end(), number) != kWithPorts.end();
 }
 
 }  // namespace sluice::config

@@ -16,7 +16,5 @@ std::optional<std::uint8_t> protocol_number(std::string_view name);
 std::span<const std::string_view> protocol_names();
 /// The name, or the number where there is none.
 std::string protocol_text(std::uint8_t number);
-/// Whether the first four bytes behind the IP header are ports.
-bool protocol_has_ports(std::uint8_t number);
 
 }  // namespace sluice::config

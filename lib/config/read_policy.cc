@@ -7,8 +7,10 @@
 #include <string_view>
 #include <utility>
 
+#include "config/hash_fields.h"
 #include "config/protocol.h"
 #include "config/read_parts.h"
+#include "net/wire.h"
 
 namespace sluice::config {
 namespace {
@@ -167,7 +169,7 @@ void check_rule(Reader& r, const RuleDraft& draft) {
                 "suppress-prefixlength is about a table's routes: add table, or leave it out");
     }
     const bool has_ports = rule.source_ports || rule.destination_ports;
-    if (has_ports && rule.protocol && !protocol_has_ports(*rule.protocol)) {
+    if (has_ports && rule.protocol && !net::has_ports(net::IpProtocol{*rule.protocol})) {
         r.error(rule.at,
                 "{} has no ports: leave sport and dport out, or write protocol: tcp, udp, sctp or "
                 "dccp",
@@ -186,15 +188,6 @@ constexpr std::array<Choice<HashPolicy>, 3> kHashPolicies{{
     {"l4", HashPolicy::kL4},
     {"custom", HashPolicy::kCustom},
 }};
-constexpr std::array<Choice<bool HashFields::*>, 6> kHashFields{{
-    {"source", &HashFields::source},
-    {"destination", &HashFields::destination},
-    {"protocol", &HashFields::protocol},
-    {"source-port", &HashFields::source_port},
-    {"destination-port", &HashFields::destination_port},
-    {"flow-label", &HashFields::flow_label},
-}};
-
 void read_hash_fields(Reader& r, const Node& node, MultipathHash& hash) {
     for (const Node& item : r.list(node)) {
         bool HashFields::* field = nullptr;

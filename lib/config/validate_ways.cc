@@ -31,14 +31,8 @@ std::string subnets_of(const NetdevFacts& facts) {
 
 std::string_view never_a_host(const net::IpAddr& address, const NetdevFacts& facts) {
     for (const auto& own : facts.addresses) {
-        if (!own.network().contains(address) || !own.address.is_v4()) {
-            continue;
-        }
-        if (own.broadcast() == address.v4()) {
-            return "the broadcast address";
-        }
-        if (own.length < 31 && own.network().v4().address == address.v4()) {
-            return "the network's own address";
+        if (const auto why = own.never_a_host(address); !why.empty()) {
+            return why;
         }
     }
     return {};

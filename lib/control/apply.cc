@@ -14,6 +14,7 @@
 #include <spdlog/spdlog.h>
 
 #include "config/diff.h"
+#include "config/netns.h"
 
 namespace sluice::control {
 namespace {
@@ -23,29 +24,11 @@ using config::Config;
 using config::Position;
 using config::Step;
 
-/// Null: the configuration has no such netns.
-const config::Netns* netns_of(const Config& config, const std::string& name) {
-    if (name == kDefaultNetns) {
-        return &config.default_netns;
-    }
-    const auto it = config.netns.find(name);
-    return it == config.netns.end() ? nullptr : &it->second;
-}
-
-const std::vector<config::Address>* addresses_of(const config::Netns& netns,
-                                                 const std::string& netdev) {
-    if (const auto port = netns.ports.find(netdev); port != netns.ports.end()) {
-        return &port->second.addresses;
-    }
-    const auto vlan = netns.vlans.find(netdev);
-    return vlan != netns.vlans.end() ? &vlan->second.addresses : nullptr;
-}
-
 /// Finds in `config` what an action leaves out.
 const config::Address* find_address(const config::Netns& netns,
                                     const std::string& netdev,
                                     const net::InterfaceAddr& address) {
-    const auto* addresses = addresses_of(netns, netdev);
+    const auto* addresses = config::addresses_of(netns, netdev);
     if (addresses == nullptr) {
         return nullptr;
     }
@@ -60,23 +43,6 @@ const config::Neighbor* find_neighbor(const config::Netns& netns, const config::
         }
     }
     return nullptr;
-}
-
-config::ChangeInstance instance_of(const Config& config) {
-    return {.icmp = config.icmp,
-            .forward_class_e = config.forward_class_e,
-            .idle = config.workers.idle,
-            .cache = config.workers.cache};
-}
-
-/// The VRF that a netdev is a member of; empty: none.
-std::string vrf_of(const config::Netns& netns, const std::string& netdev) {
-    for (const auto& [name, vrf] : netns.vrfs) {
-        if (std::ranges::find(vrf.interfaces, netdev) != vrf.interfaces.end()) {
-            return name;
-        }
-    }
-    return {};
 }
 
 /// One action done in a netns.
@@ -175,10 +141,10 @@ struct Inverter {
 
     const config::Netns& netns() const {
         static const config::Netns kNone;
-        const config::Netns* found = netns_of(running, name);
+        const config::Netns* found = config::find_netns(running, name);
         return found != nullptr ? *found : kNone;
     }
-    Action operator()(const config::ChangeInstance&) const { return instance_of(running); }
+    Action operator()(const config::ChangeInstance&) const { return config::instance_of(running); }
     Action operator()(const config::AddNetns&) const { return config::RemoveNetns{}; }
     Action operator()(const config::RemoveNetns&) const { return config::AddNetns{}; }
     // The step goes to the other netns, too: see undo().
@@ -188,7 +154,9 @@ struct Inverter {
         return config::AddVrf{a.name, netns().vrfs.at(a.name).table};
     }
     Action operator()(const config::SetVrf& a) const {
-        return config::SetVrf{a.netdev, vrf_of(netns(), a.netdev)};
+        const auto masters = config::masters_of(netns());
+        const auto before = masters.find(a.netdev);
+        return config::SetVrf{a.netdev, std::string{before == masters.end() ? "" : before->second}};
     }
     Action operator()(const config::AddNextHop& a) const { return config::RemoveNextHop{a.id}; }
     Action operator()(const config::RemoveNextHop& a) const {
@@ -325,11 +293,11 @@ void undo(Engine& engine, const Config& running, std::span<const Step> done, Tim
     }
     for (const auto& [name, netdev] : reordered) {
         Netns* netns = engine.netns().find(name);
-        const config::Netns* before = netns_of(running, name);
+        const config::Netns* before = config::find_netns(running, name);
         if (netns == nullptr || before == nullptr) {
             continue;
         }
-        if (const auto* addresses = addresses_of(*before, netdev); addresses != nullptr) {
+        if (const auto* addresses = config::addresses_of(*before, netdev); addresses != nullptr) {
             engine.order_addresses(*netns, netdev, *addresses);
         }
     }
@@ -355,7 +323,7 @@ Result<void> apply(Engine& engine, const Config& running, const Config& wanted, 
             continue;
         }
         static const config::Netns kNone;
-        const config::Netns* netns = netns_of(wanted, step.netns);
+        const config::Netns* netns = config::find_netns(wanted, step.netns);
         const Position at = std::visit(Locator{netns != nullptr ? *netns : kNone}, step.action);
         const config::ConfigError error{wanted.origin.file, at.line, at.column, ok.error().message};
         undo(engine, running, std::span(*steps).first(done), now);

@@ -188,6 +188,10 @@ void Engine::change_instance(const config::ChangeInstance& change) {
 }
 
 void Engine::set_cache_mode(config::CacheMode mode) {
+    static_assert(
+        std::to_underlying(config::CacheMode::kOff) == std::to_underlying(fib::CacheMode::kOff) &&
+        std::to_underlying(config::CacheMode::kAuto) == std::to_underlying(fib::CacheMode::kAuto) &&
+        std::to_underlying(config::CacheMode::kOn) == std::to_underlying(fib::CacheMode::kOn));
     shared_.cache_mode.store(static_cast<fib::CacheMode>(std::to_underlying(mode)),
                              std::memory_order_relaxed);
 }

@@ -117,6 +117,9 @@ public:  // routes; engine_routes.cc, engine_show.cc
     Result<void> delete_route(Netns& netns, const RouteRequest& route);
     /// Adds `to` before `from` goes, or in its place where the metrics are the same.
     Result<void> replace_route(Netns& netns, const RouteRequest& from, const RouteRequest& to);
+    /// Whether one of that owner's leads out of the netdev, not counting those over next-hop
+    /// objects.
+    bool has_routes(NetdevId netdev, RouteOwner owner);
     std::size_t flush_routes(Netns& netns, RouteOwner owner);
     Result<RouteLookup> lookup_route(const Netns& netns, const RouteQuery& query) const;
     void for_each_route(const Netns& netns,

@@ -9,9 +9,6 @@ namespace sluice::control {
 
 namespace {
 
-// As far as workers follow VRFs; what goes on is a loop.
-constexpr unsigned kMaxVrfs = 8;
-
 std::uint32_t value_in(const Table& table, const net::IpAddr& destination) {
     return destination.is_v4() ? table.v4.lpm().lookup_one(destination.v4())
                                : table.v6.lpm().lookup_one(destination.v6());
@@ -21,7 +18,7 @@ std::uint32_t value_in(const Table& table, const net::IpAddr& destination) {
 
 fib::DstIndex Engine::lookup(NetdevId id, const net::IpAddr& destination) {
     const Netdev* domain = netdevs_.find(id);
-    for (unsigned vrfs = 0; vrfs < kMaxVrfs; ++vrfs) {
+    for (unsigned step = 0; step <= fib::kMaxTableSteps; ++step) {
         if (domain == nullptr || domain->table == nullptr) {
             return fib::kNoRoute;
         }

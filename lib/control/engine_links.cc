@@ -14,14 +14,6 @@ namespace sluice::control {
 using fib::DstType;
 using fib::NetdevKind;
 
-namespace {
-
-std::string device_of(const std::string& devargs) {
-    return devargs.substr(0, devargs.find(','));
-}
-
-}  // namespace
-
 Result<void> Engine::add_port(Netns& netns, const std::string& name, const config::Port& port) {
     if (auto ok = check_name(name); !ok) {
         return ok;

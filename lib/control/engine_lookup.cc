@@ -6,13 +6,11 @@
 
 #include "control/engine.h"
 #include "control/policies.h"
+#include "net/wire.h"
 
 namespace sluice::control {
 
 namespace {
-
-// A route that leads from VRF to VRF in a circle is a loop to workers, too.
-constexpr unsigned kMaxVrfs = 8;
 
 bool in_range(const std::optional<config::PortRange>& range, std::uint16_t port) {
     return !range || (range->first <= port && port <= range->last);
@@ -22,7 +20,8 @@ bool matches_ports(const config::Rule& rule, const RouteQuery& query) {
     if (!rule.source_ports && !rule.destination_ports) {
         return true;
     }
-    return has_ports(query.protocol) && in_range(rule.source_ports, query.source_port) &&
+    return net::has_ports(net::IpProtocol{query.protocol}) &&
+           in_range(rule.source_ports, query.source_port) &&
            in_range(rule.destination_ports, query.destination_port);
 }
 
@@ -54,7 +53,8 @@ Result<RouteLookup> Engine::lookup_route(const Netns& netns, const RouteQuery& q
     const Netdev& domain = in->domain();
     if (domain.table != nullptr) {
         const RouteLookup own = look_up(*domain.table, query.destination, 0, 0);
-        if (own.type == type_name(fib::DstType::kLocal)) {
+        if (own.type == type_name(fib::DstType::kLocal) ||
+            own.type == type_name(fib::DstType::kBroadcast)) {
             return own;
         }
     }
@@ -76,7 +76,7 @@ Result<RouteLookup> Engine::lookup_route(const Netns& netns, const RouteQuery& q
         }
         const unsigned shortest =
             rule != nullptr && rule->suppress_prefixlength ? *rule->suppress_prefixlength + 1U : 0;
-        answer = look_up(*step.table, query.destination, shortest, kMaxVrfs);
+        answer = look_up(*step.table, query.destination, shortest, fib::kMaxTableSteps);
         return !answer.prefix.has_value();
     });
     return answer;

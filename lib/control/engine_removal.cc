@@ -9,6 +9,7 @@
 #include <spdlog/spdlog.h>
 
 #include "control/engine.h"
+#include "control/names.h"
 #include "control/removal.h"
 
 namespace sluice::control {
@@ -20,10 +21,6 @@ namespace {
 // A slice may take this long, the check of the time included.
 constexpr auto kSlice = std::chrono::microseconds(500);
 constexpr std::size_t kBetweenLooks = 32;  // routes or neighbors, a few us each at most
-
-std::string device_of(const std::string& devargs) {
-    return devargs.substr(0, devargs.find(','));
-}
 
 }  // namespace
 

@@ -382,6 +382,19 @@ Result<void> Engine::replace_route(Netns& netns, const RouteRequest& from, const
     return {};
 }
 
+bool Engine::has_routes(NetdevId netdev, RouteOwner owner) {
+    bool found = false;
+    hops_.for_each_on(netdev, [&](NextHop& hop) {
+        const auto is_owners = [&](const RouteHook& hook) {
+            return hop.family == net::Family::kIpv4
+                       ? static_cast<const Route<net::Ipv4Addr>&>(hook).key.owner == owner
+                       : static_cast<const Route<net::Ipv6Addr>&>(hook).key.owner == owner;
+        };
+        found = found || std::ranges::any_of(hop.routes, is_owners);
+    });
+    return found;
+}
+
 std::size_t Engine::flush_routes(Netns& netns, RouteOwner owner) {
     const Changes::Scope change(changes_);
     std::size_t count = 0;

@@ -24,4 +24,8 @@ Result<void> check_name(const std::string& name) {
     return {};
 }
 
+std::string device_of(const std::string& devargs) {
+    return devargs.substr(0, devargs.find(','));
+}
+
 }  // namespace sluice::control

@@ -9,5 +9,7 @@ namespace sluice::control {
 
 /// Whether a netdev or netns may be called so: kInvalid.
 Result<void> check_name(const std::string& name);
+/// The device that devargs name: without the arguments.
+std::string device_of(const std::string& devargs);
 
 }  // namespace sluice::control

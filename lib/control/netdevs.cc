@@ -31,6 +31,14 @@ fib::FlowHashFields hash_fields(const config::MultipathHash& hash) noexcept {
     return {.protocol = l4, .source_port = l4, .destination_port = l4, .flow_label = true};
 }
 
+// The file's words and the workers' are two enumerations of one order.
+static_assert(std::to_underlying(config::SourceValidation::kOff) ==
+              std::to_underlying(fib::SourceValidation::kOff));
+static_assert(std::to_underlying(config::SourceValidation::kLoose) ==
+              std::to_underlying(fib::SourceValidation::kLoose));
+static_assert(std::to_underlying(config::SourceValidation::kStrict) ==
+              std::to_underlying(fib::SourceValidation::kStrict));
+
 bool is_link_local6(const net::IpAddr& address) noexcept {
     return address.is_v6() && address.v6().is_link_local();
 }
@@ -74,14 +82,8 @@ bool Netdev::is_broadcast(const net::Ipv4Addr& address) const noexcept {
 
 std::string_view Netdev::never_a_host(const net::IpAddr& address) const noexcept {
     for (const auto& own : addresses) {
-        if (!own.address.is_v4() || !address.is_v4()) {
-            continue;
-        }
-        if (own.broadcast() == address.v4()) {
-            return "the broadcast address";
-        }
-        if (own.length < 31 && own.network().v4().address == address.v4()) {
-            return "the network's own address";
+        if (const auto why = own.never_a_host(address); !why.empty()) {
+            return why;
         }
     }
     return {};
@@ -304,6 +306,7 @@ void Netdevs::publish(const Netdev& netdev) {
 void Netdevs::publish_domain(Netdev& domain) {
     std::vector<net::Ipv4Addr> v4;
     std::vector<net::Ipv6Addr> v6;
+    std::vector<net::Ipv4Addr> broadcasts;
     std::vector<Netdev*> members;
     for (const auto& [name, netdev] : domain.netns->netdevs) {
         if (&netdev->domain() != &domain) {
@@ -313,6 +316,9 @@ void Netdevs::publish_domain(Netdev& domain) {
         for (const auto& own : netdev->addresses) {
             if (own.address.is_v4()) {
                 v4.push_back(own.address.v4());
+                if (const auto broadcast = own.broadcast()) {
+                    broadcasts.push_back(*broadcast);
+                }
             } else if (!own.address.v6().is_link_local()) {
                 v6.push_back(own.address.v6());
             }
@@ -321,7 +327,8 @@ void Netdevs::publish_domain(Netdev& domain) {
             v6.push_back(*netdev->link_local);
         }
     }
-    domain.local = std::make_shared<const fib::LocalAddresses>(std::move(v4), std::move(v6));
+    domain.local = std::make_shared<const fib::LocalAddresses>(
+        std::move(v4), std::move(v6), std::move(broadcasts));
     for (const Netdev* netdev : members) {
         publish(*netdev);
     }

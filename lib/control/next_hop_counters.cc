@@ -4,26 +4,23 @@
 namespace sluice::control {
 
 Result<std::uint32_t> NextHopCounters::allocate() {
-    std::uint32_t counter = 0;
-    if (!free_.empty()) {
-        counter = free_.back();
-        free_.pop_back();
-    } else if (baselines_.size() < stats::kMaxNextHopCounters) {
-        counter = static_cast<std::uint32_t>(baselines_.size());
-        baselines_.push_back(0);
-    } else {
+    const auto counter = places_.take();
+    if (!counter) {
         return fail(
             ErrorCode::kLimit, "all {} next hops are in use", stats::kMaxNextHopCounters - 1);
     }
-    baselines_[counter] = sum_(counter);
-    return counter;
+    if (*counter == baselines_.size()) {
+        baselines_.emplace_back();
+    }
+    baselines_[*counter] = sum_(*counter);
+    return *counter;
 }
 
 void NextHopCounters::release(std::uint32_t counter) {
     ++waiting_;
     reclaimer_.defer([this, counter] {
         --waiting_;
-        free_.push_back(counter);
+        places_.give(counter);
     });
 }
 

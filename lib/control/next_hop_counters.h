@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "base/index_pool.h"
 #include "base/reclaimer.h"
 #include "base/result.h"
 #include "stats/counters.h"
@@ -29,13 +30,13 @@ public:
     std::uint64_t packets(std::uint32_t counter) const {
         return sum_(counter) - baselines_[counter];
     }
-    std::size_t in_use() const noexcept { return baselines_.size() - 1 - free_.size() - waiting_; }
+    std::size_t in_use() const noexcept { return places_.in_use() - waiting_; }
 
 private:
     Sum sum_;
     Reclaimer& reclaimer_;
     std::vector<std::uint64_t> baselines_ = std::vector<std::uint64_t>(1);  // 0 is nobody's
-    std::vector<std::uint32_t> free_;
+    IndexPool places_{1, stats::kMaxNextHopCounters};
     std::size_t waiting_ = 0;  // for their grace period
 };
 

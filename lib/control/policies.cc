@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "net/wire.h"
 
 namespace sluice::control {
 
@@ -35,11 +36,6 @@ std::optional<fib::PolicyPorts> ports_of(const std::optional<config::PortRange>&
 }
 
 }  // namespace
-
-bool has_ports(std::uint8_t protocol) noexcept {
-    constexpr std::uint8_t kTcp = 6, kUdp = 17, kDccp = 33, kSctp = 132;
-    return protocol == kTcp || protocol == kUdp || protocol == kDccp || protocol == kSctp;
-}
 
 DstType answer_type(config::RuleAction action) noexcept {
     return action == config::RuleAction::kBlackhole     ? DstType::kBlackhole
@@ -79,7 +75,7 @@ Result<void> Policies::check(const config::Rule& rule) {
         if (*ports && (*ports)->first > (*ports)->last) {
             return refuse("the range of ports ends before it begins");
         }
-        if (*ports && rule.protocol && !has_ports(*rule.protocol)) {
+        if (*ports && rule.protocol && !net::has_ports(net::IpProtocol{*rule.protocol})) {
             return refuse("only TCP, UDP, SCTP and DCCP have ports");
         }
     }

@@ -21,8 +21,6 @@
 
 namespace sluice::control {
 
-/// TCP, UDP, SCTP or DCCP: what a rule about ports is about.
-bool has_ports(std::uint8_t protocol) noexcept;
 /// Of an action that is an answer by itself.
 fib::DstType answer_type(config::RuleAction action) noexcept;
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "config/model.h"
@@ -112,12 +114,33 @@ public:  // Controller
     Result<void> reload(const std::optional<std::string>& file) override;
 
 private:
+    template <class T>
+    struct AsResult {
+        using Type = Result<T>;
+    };
+    template <class T>
+    struct AsResult<Result<T>> {
+        using Type = Result<T>;
+    };
+    /// What `fn` says, as a value or a Result, about the netns of that name; or that there is none.
+    template <class Fn>
+    AsResult<std::invoke_result_t<Fn, Netns&>>::Type in(const std::string& netns, Fn&& fn) const {
+        const auto found = engine_.netns().get(netns);
+        if (!found) {
+            return std::unexpected(found.error());
+        }
+        return std::forward<Fn>(fn)(**found);
+    }
     config::Netns& config_of(const Netns& netns);
-    /// Takes what the file had over netdevs that are gone out of the running configuration;
-    /// `hosts`: some had neighbors. One pass for all, and none over what others have where it can
-    /// be told.
-    static void forget(config::Netns& netns, std::span<const std::string> names, bool hosts);
-    bool have_neighbors(const Netns& netns, std::span<const std::string> names) const;
+    /// What the running configuration may have over some netdevs: told by the engine while they are
+    /// there, which knows each netdev's own, so that nobody looks through what others have (U-06).
+    struct Over {
+        bool routes = false;
+        bool hosts = false;
+    };
+    Over what_is_over(const Netns& netns, std::span<const std::string> names) const;
+    /// Takes netdevs that are gone, and what was over them, out of the running configuration.
+    static void forget(config::Netns& netns, std::span<const std::string> names, const Over& over);
     /// The running configuration's next hops become those that the engine has.
     void forget_nexthops(const Netns& netns);
     /// A port goes to another netns; the VLANs on it that stay where they are say so.

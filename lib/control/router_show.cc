@@ -79,34 +79,30 @@ std::vector<LinkInfo> Router::links(const std::string& netns) const {
 }
 
 Result<LinkInfo> Router::link(const std::string& netns, const std::string& name) const {
-    const auto found = engine_.netns().get(netns);
-    if (!found) {
-        return std::unexpected(found.error());
-    }
-    const auto netdev = (*found)->get(name);
-    if (!netdev) {
-        return std::unexpected(netdev.error());
-    }
-    return describe(engine_.netdevs(), **netdev);
+    return in(netns, [&](Netns& of) -> Result<LinkInfo> {
+        const auto netdev = of.get(name);
+        if (!netdev) {
+            return std::unexpected(netdev.error());
+        }
+        return describe(engine_.netdevs(), **netdev);
+    });
 }
 
 Result<std::vector<VrfInfo>> Router::vrfs(const std::string& netns) const {
-    const auto found = engine_.netns().get(netns);
-    if (!found) {
-        return std::unexpected(found.error());
-    }
-    std::vector<VrfInfo> list;
-    for (const auto& [name, netdev] : (*found)->netdevs) {
-        if (netdev->kind == fib::NetdevKind::kVrf) {
-            list.push_back({.name = name, .table = netdev->table->id, .interfaces = {}});
-            for (const auto& [member, other] : (*found)->netdevs) {
-                if (other->master == netdev) {
-                    list.back().interfaces.push_back(member);
+    return in(netns, [&](Netns& of) -> Result<std::vector<VrfInfo>> {
+        std::vector<VrfInfo> list;
+        for (const auto& [name, netdev] : of.netdevs) {
+            if (netdev->kind == fib::NetdevKind::kVrf) {
+                list.push_back({.name = name, .table = netdev->table->id, .interfaces = {}});
+                for (const auto& [member, other] : of.netdevs) {
+                    if (other->master == netdev) {
+                        list.back().interfaces.push_back(member);
+                    }
                 }
             }
         }
-    }
-    return list;
+        return list;
+    });
 }
 
 Result<std::vector<AddressInfo>> Router::addresses(const std::string& netns) const {
@@ -137,35 +133,31 @@ std::optional<net::IpPrefix> Router::routes_after(
 }
 
 Result<std::vector<std::uint32_t>> Router::tables(const std::string& netns) const {
-    const auto found = engine_.netns().get(netns);
-    if (!found) {
-        return std::unexpected(found.error());
-    }
-    std::vector<std::uint32_t> ids;
-    for (const auto& [id, table] : (*found)->tables) {
-        if (table->v4.size() + table->v6.size() != 0) {
-            ids.push_back(id);
+    return in(netns, [&](Netns& of) -> Result<std::vector<std::uint32_t>> {
+        std::vector<std::uint32_t> ids;
+        for (const auto& [id, table] : of.tables) {
+            if (table->v4.size() + table->v6.size() != 0) {
+                ids.push_back(id);
+            }
         }
-    }
-    return ids;
+        return ids;
+    });
 }
 
 Result<std::vector<NeighborInfo>> Router::neighbors(const std::string& netns) const {
-    const auto found = engine_.netns().get(netns);
-    if (!found) {
-        return std::unexpected(found.error());
-    }
-    std::vector<NeighborInfo> list;
-    engine_.neighbors().table().for_each([&](const Neighbor& neighbor) {
-        const Netdev* netdev = engine_.netdevs().find(neighbor.key.netdev);
-        if (netdev != nullptr && netdev->netns == *found) {
-            list.push_back({.address = neighbor.key.address,
-                            .netdev = netdev->name,
-                            .lladdr = neighbor.mac,
-                            .state = std::string(to_string(neighbor.state))});
-        }
+    return in(netns, [&](Netns& of) -> Result<std::vector<NeighborInfo>> {
+        std::vector<NeighborInfo> list;
+        engine_.neighbors().table().for_each([&](const Neighbor& neighbor) {
+            const Netdev* netdev = engine_.netdevs().find(neighbor.key.netdev);
+            if (netdev != nullptr && netdev->netns == &of) {
+                list.push_back({.address = neighbor.key.address,
+                                .netdev = netdev->name,
+                                .lladdr = neighbor.mac,
+                                .state = std::string(to_string(neighbor.state))});
+            }
+        });
+        return list;
     });
-    return list;
 }
 
 CacheInfo Router::cache() const {
@@ -225,6 +217,23 @@ std::vector<WorkerInfo> Router::workers() const {
 
 std::vector<PoolInfo> Router::pools() const {
     return engine_.dataplane().pool_infos();
+}
+
+std::vector<NetnsInfo> Router::netns() const {
+    std::vector<NetnsInfo> list;
+    engine_.netns().for_each([&](const Netns& netns) {
+        NetnsInfo info;
+        info.name = netns.name;
+        info.netdevs = netns.netdevs.size();
+        for (const auto& [id, table] : netns.tables) {
+            info.routes4 += table->v4.size();
+            info.routes6 += table->v6.size();
+        }
+        info.generation4 = netns.generations4.whole();
+        info.generation6 = netns.generations6.whole();
+        list.push_back(std::move(info));
+    });
+    return list;
 }
 
 }  // namespace sluice::control

@@ -48,6 +48,16 @@ inline std::span<const std::uint8_t> first_segment(const rte_mbuf& m) noexcept {
     return {rte_pktmbuf_mtod(&m, const std::uint8_t*), m.data_len};
 }
 
+/// Behind the data of a packet of one segment that is being written.
+inline std::span<std::uint8_t> tail_room(rte_mbuf& m) noexcept {
+    return {rte_pktmbuf_mtod_offset(&m, std::uint8_t*, m.data_len), rte_pktmbuf_tailroom(&m)};
+}
+/// What was written there belongs to the packet.
+inline void append_written(rte_mbuf& m, std::size_t bytes) noexcept {
+    m.data_len = static_cast<std::uint16_t>(m.data_len + bytes);
+    m.pkt_len += static_cast<std::uint32_t>(bytes);
+}
+
 /// The wire structure T at `offset`; nullptr when the first segment ends before it does. The only
 /// place that casts packet bytes; T is packed and may alias (net/wire.h), so any offset is fine.
 template <class T>

@@ -25,7 +25,10 @@ void Dst::set_gateway(const net::IpAddr& address) noexcept {
 }
 
 DstPool::DstPool(std::size_t capacity, Reclaimer& reclaimer)
-    : slots_(capacity), owners_(capacity), reclaimer_(reclaimer) {
+    : slots_(capacity),
+      owners_(capacity),
+      indices_(kFirstDst, static_cast<std::uint32_t>(capacity)),
+      reclaimer_(reclaimer) {
     SLUICE_CHECK(capacity >= kFirstDst && capacity <= kMaxDsts);
     slots_[kSourceInvalidDst].type = DstType::kSourceInvalid;
     slots_[kRouteLoopDst].type = DstType::kRouteLoop;
@@ -33,31 +36,24 @@ DstPool::DstPool(std::size_t capacity, Reclaimer& reclaimer)
 }
 
 Result<DstIndex> DstPool::allocate(NetdevId owner) {
-    DstIndex index = 0;
-    if (!free_.empty()) {
-        index = free_.back();
-        free_.pop_back();
-    } else if (next_unused_ < slots_.size()) {
-        index = next_unused_++;
-    } else {
+    const auto index = indices_.take();
+    if (!index) {
         return fail(ErrorCode::kLimit, "all {} dsts are in use (limits.neighbors)", slots_.size());
     }
-    ++in_use_;
-    owners_[index] = owner;
+    owners_[*index] = owner;
     ++owned_[owner.value];
-    Dst& dst = slots_[index];
+    Dst& dst = slots_[*index];
     dst.type = DstType::kNone;
     dst.counter = 0;
     dst.base = kNoRoute;
     dst.state.store(0, std::memory_order_relaxed);
-    return index;
+    return *index;
 }
 
 void DstPool::release(DstIndex index) {
-    SLUICE_CHECK(index >= kFirstDst && index < next_unused_);
+    SLUICE_CHECK(indices_.was_taken(index));
     reclaimer_.defer([this, index] {
-        free_.push_back(index);
-        --in_use_;
+        indices_.give(index);
         --owned_[owners_[index].value];
     });
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/id.h"
+#include "base/index_pool.h"
 #include "base/pages.h"
 #include "base/reclaimer.h"
 #include "base/result.h"
@@ -28,6 +29,8 @@ inline constexpr std::uint32_t kGroupBit = 1U << 23U;
 inline constexpr std::uint32_t kTableBit = 1U << 22U;
 inline constexpr std::uint32_t kSpecialBits = kGroupBit | kTableBit;
 inline constexpr std::size_t kMaxDsts = kTableBit;
+/// So many tables send a packet on; one more makes it a loop.
+inline constexpr unsigned kMaxTableSteps = 8;
 
 enum class DstType : std::uint8_t {
     kNone,       // no route
@@ -79,6 +82,11 @@ struct alignas(64) Dst {
     NetdevId idev;  // netdev whose IPv6 settings it uses
     NetnsId netns;
 
+    /// Worker threads: may a packet still be sent by it, whose state was just read? (C-11)
+    bool valid(std::uint32_t read_state, std::uint32_t now_s) const noexcept {
+        return (read_state & kGone) == 0 && ((read_state & kExpires) == 0 || now_s < expiry_s);
+    }
+
     /// Of a unicast dst: the neighbour's address, network order, IPv4 in the first 4 bytes.
     std::array<std::uint8_t, 16> gateway;
     net::Ipv4Addr gateway4() const noexcept {
@@ -121,7 +129,7 @@ public:
     /// The index is no longer published anywhere; the slot is reused after a grace period.
     void release(DstIndex index);
 
-    std::size_t in_use() const noexcept { return in_use_; }
+    std::size_t in_use() const noexcept { return kFirstDst + indices_.in_use(); }
     std::size_t capacity() const noexcept { return slots_.size(); }
     /// Allocated for that netdev and not reclaimed yet: while there are any its id means nothing
     /// else.
@@ -131,9 +139,7 @@ private:
     PageArray<Dst> slots_;
     std::vector<NetdevId> owners_;  // by slot; workers never read them
     std::array<std::uint32_t, kMaxNetdevs> owned_{};
-    std::vector<DstIndex> free_;
-    DstIndex next_unused_ = kFirstDst;
-    std::size_t in_use_ = kFirstDst;
+    IndexPool indices_;
     Reclaimer& reclaimer_;
 };
 

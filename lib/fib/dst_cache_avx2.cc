@@ -14,6 +14,12 @@
 namespace sluice::fib::cache_avx2 {
 namespace {
 
+/// Ones where a packet's key was there under another stamp.
+using Stale = __m128i;
+SLUICE_CACHE_AVX2 inline bool any(Stale stale) noexcept {
+    return _mm_testz_si128(stale, stale) == 0;
+}
+
 /// The low words of four masks of 64 bits.
 SLUICE_CACHE_AVX2 inline __m128i narrow_masks(__m256i masks) noexcept {
     return _mm_castps_si128(_mm_shuffle_ps(_mm_castsi128_ps(_mm256_castsi256_si128(masks)),
@@ -43,7 +49,7 @@ template <class Addr>
 SLUICE_CACHE_AVX2 inline __m128i probe_one(const CacheView<Addr>& cache,
                                            const CacheChunk<Addr>& chunk,
                                            std::size_t lane,
-                                           __m128i& stale) noexcept {
+                                           Stale& stale) noexcept {
     const std::size_t at = chunk.buckets[lane];
     const CacheBucket<Addr>& bucket = cache.buckets[at];
     const __m128i found = ways_with_key(bucket, chunk, lane);
@@ -69,75 +75,14 @@ inline std::uint32_t list(std::uint32_t bits, std::size_t first, std::uint16_t* 
     return listed;
 }
 
-template <class Addr>
-SLUICE_CACHE_AVX2 inline __m128i probe_four(const CacheView<Addr>& cache,
-                                            const CacheChunk<Addr>& chunk,
-                                            std::size_t lane,
-                                            __m128i& stale) noexcept {
-    // In this order: the last use of a key is the one to be noted.
-    const __m128i a = probe_one(cache, chunk, lane, stale);
-    const __m128i b = probe_one(cache, chunk, lane + 1, stale);
-    const __m128i c = probe_one(cache, chunk, lane + 2, stale);
-    const __m128i d = probe_one(cache, chunk, lane + 3, stale);
-    return one_of_each(a, b, c, d);
-}
-
-template <class Addr>
-SLUICE_CACHE_AVX2 inline SLUICE_CACHE_PROBE(probe, Addr) {
-    const std::size_t count = addresses.size();
-    if (count < kCacheChunk) {
-        return probe_scalar(cache, generations, addresses, tails, values, stamps, misses);
-    }
-    const CacheView<Addr> view = cache;  // a copy, which nothing that is stored can alias
-    CacheProbed probed;
-    __m128i stale = _mm_setzero_si128();
-    for (std::size_t next = 0; next < count;) {
-        const std::size_t first = std::min(next, count - kCacheChunk);
-        // A run of one key is looked for once, at its end.
-        const std::size_t run = run_length(addresses.subspan(first), tails + first);
-        const std::size_t last = run == 0 ? first : first + run - kCacheChunk;
-        CacheChunk<Addr> chunk(view, generations, addresses.data() + last, tails + last);
-        set_now(chunk.now, view.now + static_cast<std::uint32_t>(last));
-        forget_registers(chunk);
-        __m256i value;
-        if (run != 0) {
-            const __m128i one = probe_one(view, chunk, kCacheChunk - 1, stale);
-            value = _mm256_broadcastd_epi32(one_of_each(one, one, one, one));
-        } else {
-            const __m128i low = probe_four(view, chunk, 0, stale);
-            const __m128i high = probe_four(view, chunk, 4, stale);
-            value = _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
-        }
-        const std::uint32_t missed = zeros(value);
-        for (std::size_t i = first; i <= last; i += kCacheChunk) {
-            store8(values + i, value);
-            store8(stamps + i, load8(chunk.stamps.data()));
-            if (missed != 0) {  // what an overlapping chunk has listed is not listed again
-                probed.misses += list(missed >> (next - i), next, misses + probed.misses);
-            }
-            next = i + kCacheChunk;
-        }
-    }
-    cache.now += static_cast<std::uint32_t>(count);
-    probed.hits = static_cast<std::uint32_t>(count) - probed.misses;
-    if (_mm_testz_si128(stale, stale) == 0) [[unlikely]] {
-        probed.stale = drop_stale(cache, addresses, tails, stamps, {misses, probed.misses});
-    }
-    return probed;
-}
-
 }  // namespace
 
 bool supported() noexcept {
     return kGathersVisible && __builtin_cpu_supports("avx2");
 }
 
-SLUICE_CACHE_AVX2 SLUICE_CACHE_PROBE(probe4, net::Ipv4Addr) {
-    return probe<net::Ipv4Addr>(cache, generations, addresses, tails, values, stamps, misses);
-}
-SLUICE_CACHE_AVX2 SLUICE_CACHE_PROBE(probe6, net::Ipv6Addr) {
-    return probe<net::Ipv6Addr>(cache, generations, addresses, tails, values, stamps, misses);
-}
+#define SLUICE_CACHE_TARGET SLUICE_CACHE_AVX2
+#include "fib/dst_cache_x86_probe.h"
 
 }  // namespace sluice::fib::cache_avx2
 

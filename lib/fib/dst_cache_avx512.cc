@@ -19,6 +19,12 @@
 namespace sluice::fib::cache_avx512 {
 namespace {
 
+/// A bit for each way that had a packet's key under another stamp.
+using Stale = __mmask8;
+inline bool any(Stale stale) noexcept {
+    return stale != 0;
+}
+
 /// A bit for each way that has the key.
 SLUICE_CACHE_AVX512 inline __mmask8 ways_with_key(const CacheBucket<net::Ipv4Addr>& bucket,
                                                   const CacheChunk<net::Ipv4Addr>& chunk,
@@ -43,7 +49,7 @@ template <class Addr>
 SLUICE_CACHE_AVX512 inline __m128i probe_one(const CacheView<Addr>& cache,
                                              const CacheChunk<Addr>& chunk,
                                              std::size_t lane,
-                                             __mmask8& stale) noexcept {
+                                             Stale& stale) noexcept {
     const std::size_t at = chunk.buckets[lane];
     const CacheBucket<Addr>& bucket = cache.buckets[at];
     const __mmask8 found = ways_with_key(bucket, chunk, lane);
@@ -68,63 +74,6 @@ SLUICE_CACHE_AVX512 inline std::uint32_t list(std::uint32_t bits,
     return static_cast<std::uint32_t>(std::popcount(bits));
 }
 
-template <class Addr>
-SLUICE_CACHE_AVX512 inline __m128i probe_four(const CacheView<Addr>& cache,
-                                              const CacheChunk<Addr>& chunk,
-                                              std::size_t lane,
-                                              __mmask8& stale) noexcept {
-    // In this order: the last use of a key is the one to be noted.
-    const __m128i a = probe_one(cache, chunk, lane, stale);
-    const __m128i b = probe_one(cache, chunk, lane + 1, stale);
-    const __m128i c = probe_one(cache, chunk, lane + 2, stale);
-    const __m128i d = probe_one(cache, chunk, lane + 3, stale);
-    return one_of_each(a, b, c, d);
-}
-
-template <class Addr>
-SLUICE_CACHE_AVX512 inline SLUICE_CACHE_PROBE(probe, Addr) {
-    const std::size_t count = addresses.size();
-    if (count < kCacheChunk) {
-        return probe_scalar(cache, generations, addresses, tails, values, stamps, misses);
-    }
-    const CacheView<Addr> view = cache;  // a copy, which nothing that is stored can alias
-    CacheProbed probed;
-    __mmask8 stale = 0;
-    for (std::size_t next = 0; next < count;) {
-        const std::size_t first = std::min(next, count - kCacheChunk);
-        // A run of one key is looked for once, at its end.
-        const std::size_t run = run_length(addresses.subspan(first), tails + first);
-        const std::size_t last = run == 0 ? first : first + run - kCacheChunk;
-        CacheChunk<Addr> chunk(view, generations, addresses.data() + last, tails + last);
-        set_now(chunk.now, view.now + static_cast<std::uint32_t>(last));
-        forget_registers(chunk);
-        __m256i value;
-        if (run != 0) {
-            const __m128i one = probe_one(view, chunk, kCacheChunk - 1, stale);
-            value = _mm256_broadcastd_epi32(one_of_each(one, one, one, one));
-        } else {
-            const __m128i low = probe_four(view, chunk, 0, stale);
-            const __m128i high = probe_four(view, chunk, 4, stale);
-            value = _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
-        }
-        const std::uint32_t missed = zeros(value);
-        for (std::size_t i = first; i <= last; i += kCacheChunk) {
-            store8(values + i, value);
-            store8(stamps + i, load8(chunk.stamps.data()));
-            if (missed != 0) {  // what an overlapping chunk has listed is not listed again
-                probed.misses += list(missed >> (next - i), next, misses + probed.misses);
-            }
-            next = i + kCacheChunk;
-        }
-    }
-    cache.now += static_cast<std::uint32_t>(count);
-    probed.hits = static_cast<std::uint32_t>(count) - probed.misses;
-    if (stale != 0) [[unlikely]] {
-        probed.stale = drop_stale(cache, addresses, tails, stamps, {misses, probed.misses});
-    }
-    return probed;
-}
-
 }  // namespace
 
 bool supported() noexcept {
@@ -133,12 +82,8 @@ bool supported() noexcept {
            __builtin_cpu_supports("avx512vl");
 }
 
-SLUICE_CACHE_AVX512 SLUICE_CACHE_PROBE(probe4, net::Ipv4Addr) {
-    return probe<net::Ipv4Addr>(cache, generations, addresses, tails, values, stamps, misses);
-}
-SLUICE_CACHE_AVX512 SLUICE_CACHE_PROBE(probe6, net::Ipv6Addr) {
-    return probe<net::Ipv6Addr>(cache, generations, addresses, tails, values, stamps, misses);
-}
+#define SLUICE_CACHE_TARGET SLUICE_CACHE_AVX512
+#include "fib/dst_cache_x86_probe.h"
 
 }  // namespace sluice::fib::cache_avx512
 

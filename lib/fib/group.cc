@@ -114,7 +114,7 @@ std::unique_ptr<Group> make_group(const std::vector<GroupMember>& members) {
 }
 
 GroupPool::GroupPool(std::size_t capacity, Reclaimer& reclaimer)
-    : slots_(capacity), reclaimer_(reclaimer) {
+    : slots_(capacity), indices_(0, static_cast<std::uint32_t>(capacity)), reclaimer_(reclaimer) {
     SLUICE_CHECK(capacity <= kTableBit);
 }
 
@@ -125,22 +125,15 @@ GroupPool::~GroupPool() {
 }
 
 Result<std::uint32_t> GroupPool::allocate() {
-    std::uint32_t index = 0;
-    if (!free_.empty()) {
-        index = free_.back();
-        free_.pop_back();
-    } else if (next_unused_ < slots_.size()) {
-        index = next_unused_++;
-    } else {
+    const auto index = indices_.take();
+    if (!index) {
         return fail(ErrorCode::kLimit, "all {} groups are in use", slots_.size());
     }
-    ++in_use_;
-    return index | kGroupBit;
+    return *index | kGroupBit;
 }
 
 void GroupPool::publish(std::uint32_t value, std::unique_ptr<const Group> group) {
-    SLUICE_CHECK((value & kGroupBit) != 0);
-    SLUICE_CHECK((value & ~kGroupBit) < next_unused_);
+    SLUICE_CHECK((value & kGroupBit) != 0 && indices_.was_taken(value & ~kGroupBit));
     const Group* old =
         slots_[value & ~kGroupBit].exchange(group.release(), std::memory_order_acq_rel);
     if (old != nullptr) {
@@ -150,10 +143,7 @@ void GroupPool::publish(std::uint32_t value, std::unique_ptr<const Group> group)
 
 void GroupPool::release(std::uint32_t value) {
     publish(value, nullptr);
-    reclaimer_.defer([this, index = value & ~kGroupBit] {
-        free_.push_back(index);
-        --in_use_;
-    });
+    reclaimer_.defer([this, index = value & ~kGroupBit] { indices_.give(index); });
 }
 
 }  // namespace sluice::fib

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/index_pool.h"
 #include "base/reclaimer.h"
 #include "base/result.h"
 #include "fib/dst.h"
@@ -65,13 +66,11 @@ public:
     void publish(std::uint32_t value, std::unique_ptr<const Group> group);
     /// Control thread. No table holds `value` any more; it is reused after a grace period.
     void release(std::uint32_t value);
-    std::size_t in_use() const noexcept { return in_use_; }
+    std::size_t in_use() const noexcept { return indices_.in_use(); }
 
 private:
     std::vector<std::atomic<const Group*>> slots_;
-    std::vector<std::uint32_t> free_;
-    std::uint32_t next_unused_ = 0;
-    std::size_t in_use_ = 0;
+    IndexPool indices_;
     Reclaimer& reclaimer_;
 };
 

@@ -9,10 +9,13 @@
 
 namespace sluice::fib {
 
-LocalAddresses::LocalAddresses(std::vector<net::Ipv4Addr> v4, std::vector<net::Ipv6Addr> v6)
-    : v4_(std::move(v4)), v6_(std::move(v6)) {
+LocalAddresses::LocalAddresses(std::vector<net::Ipv4Addr> v4,
+                               std::vector<net::Ipv6Addr> v6,
+                               std::vector<net::Ipv4Addr> broadcasts)
+    : v4_(std::move(v4)), v6_(std::move(v6)), broadcasts_(std::move(broadcasts)) {
     std::ranges::sort(v4_);
     std::ranges::sort(v6_);
+    std::ranges::sort(broadcasts_);
     const auto mark = [this](std::uint32_t h) {
         filter_[h / 64U] |= std::uint64_t{1} << (h % 64U);
     };
@@ -20,6 +23,9 @@ LocalAddresses::LocalAddresses(std::vector<net::Ipv4Addr> v4, std::vector<net::I
         mark(hash(a));
     }
     for (const auto& a : v6_) {
+        mark(hash(a));
+    }
+    for (const auto& a : broadcasts_) {
         mark(hash(a));
     }
 }

@@ -18,12 +18,15 @@ namespace sluice::fib {
 
 enum class NetdevKind : std::uint8_t { kBlackhole, kLoopback, kPort, kVlan, kVrf };
 
-/// The addresses that are the router's own in one routing instance, to spot them as a packet's
-/// source: nearly every packet is told "no" by one bit of a 512-byte filter. Immutable.
+/// The addresses that are the router's own in one routing domain, to spot them as a packet's source
+/// or destination: nearly every packet is told "no" by one bit of a 512-byte filter. Immutable.
 class LocalAddresses {
 public:
     LocalAddresses() = default;
-    LocalAddresses(std::vector<net::Ipv4Addr> v4, std::vector<net::Ipv6Addr> v6);
+    /// `broadcasts`: directed ones, of the subnets that they are in.
+    LocalAddresses(std::vector<net::Ipv4Addr> v4,
+                   std::vector<net::Ipv6Addr> v6,
+                   std::vector<net::Ipv4Addr> broadcasts = {});
 
     bool contains(const net::Ipv4Addr& a) const noexcept {
         return maybe(hash(a)) && std::ranges::binary_search(v4_, a);
@@ -31,6 +34,13 @@ public:
     bool contains(const net::Ipv6Addr& a) const noexcept {
         return maybe(hash(a)) && std::ranges::binary_search(v6_, a);
     }
+
+    /// Is a packet to it for the router itself, whatever rules say?
+    bool takes(const net::Ipv4Addr& a) const noexcept {
+        return maybe(hash(a)) &&
+               (std::ranges::binary_search(v4_, a) || std::ranges::binary_search(broadcasts_, a));
+    }
+    bool takes(const net::Ipv6Addr& a) const noexcept { return contains(a); }
 
     /// Some address of the family, for an answer from a netdev that has none; null: none at all.
     const net::Ipv4Addr* any4() const noexcept { return v4_.empty() ? nullptr : &v4_.front(); }
@@ -55,8 +65,9 @@ private:
     }
 
     std::array<std::uint64_t, (1U << kFilterBits) / 64U> filter_{};
-    std::vector<net::Ipv4Addr> v4_;  // sorted
-    std::vector<net::Ipv6Addr> v6_;  // sorted
+    std::vector<net::Ipv4Addr> v4_;          // sorted
+    std::vector<net::Ipv6Addr> v6_;          // sorted
+    std::vector<net::Ipv4Addr> broadcasts_;  // sorted
 };
 
 /// RFC 3704: may a packet with this source come in here?

@@ -529,6 +529,9 @@ Result<std::unique_ptr<const Policy<Addr>>> Policy<Addr>::compile(
                                !compiled->destination_ports.starts.empty();
     policy->cacheable_ = !compiled->sets.empty() && compiled->sets.size() <= 1U << kClassBits;
     policy->compiled_ = std::move(compiled);
+    constexpr Addr kNoSource{};
+    constexpr Transport kNoTransport{};
+    policy->classify(&kNoSource, &kNoTransport, &policy->unknown_class_, 1);
     return policy;
 }
 

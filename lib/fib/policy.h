@@ -83,6 +83,9 @@ public:
     /// cache.
     bool cacheable() const noexcept { return cacheable_; }
 
+    /// The class of a packet of which nothing is known: no source, no transport header.
+    std::uint32_t unknown_class() const noexcept { return unknown_class_; }
+
     // Worker threads.
 
     /// classes[i] becomes the rule class of a packet. `sources` and `transports` may be null when
@@ -105,6 +108,7 @@ private:
     bool reads_source_ = false;
     bool reads_transport_ = false;
     bool cacheable_ = true;
+    std::uint32_t unknown_class_ = 0;
 };
 
 using Ipv4Policy = Policy<net::Ipv4Addr>;

@@ -384,6 +384,16 @@ std::optional<Ipv4Addr> InterfaceAddr::broadcast() const noexcept {
     return Ipv4Addr::from_host(address.v4().host() | 0xffffffffU >> length);
 }
 
+std::string_view InterfaceAddr::never_a_host(const IpAddr& other) const noexcept {
+    if (!address.is_v4() || !other.is_v4()) {
+        return {};
+    }
+    if (broadcast() == other.v4()) {
+        return "the broadcast address";
+    }
+    return length < 31 && network().v4().address == other.v4() ? "the network's own address" : "";
+}
+
 }  // namespace sluice::net
 
 std::size_t std::hash<sluice::net::Ipv6Addr>::operator()(

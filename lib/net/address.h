@@ -189,6 +189,9 @@ struct InterfaceAddr {
     IpPrefix network() const noexcept { return IpPrefix::of(address, length); }
     /// The directed broadcast address; none for IPv6, /31 (RFC 3021) and /32.
     std::optional<Ipv4Addr> broadcast() const noexcept;
+    /// Why nobody in its subnet can have the address (it is the subnet's broadcast address, or its
+    /// own); empty when somebody can.
+    std::string_view never_a_host(const IpAddr& other) const noexcept;
     friend constexpr auto operator<=>(const InterfaceAddr&, const InterfaceAddr&) = default;
 };
 

@@ -14,18 +14,6 @@
 namespace sluice::net {
 namespace {
 
-/// RFC 1122 3.2.2: the ICMP messages that are errors.
-bool is_icmp_error(std::uint8_t type) noexcept {
-    return type == icmp::kUnreachable || type == icmp::kSourceQuench || type == icmp::kRedirect ||
-           type == icmp::kTimeExceeded || type == icmp::kParameterProblem;
-}
-
-/// RFC 4443 2.4 (e.1), (e.2): errors are the types below 128; redirects count too.
-bool is_icmp6_error(std::uint8_t type) noexcept {
-    constexpr std::uint8_t kFirstInformational = 128;
-    return type < kFirstInformational || type == icmp6::kRedirect;
-}
-
 /// RFC 1812 5.3.7: a source that names no single host.
 bool is_bad_source(const Ipv4Addr& source) noexcept {
     return source.is_this_network() || source.is_loopback() || source.is_multicast() ||
@@ -60,7 +48,7 @@ bool may_send_icmp_error(std::span<const std::uint8_t> l3,
     // RFC 1812 4.3.2.7: not about ICMP errors.
     if (ip->protocol == IpProtocol::kIcmp) {
         const auto* type = header_at<std::uint8_t>(l3, ip->header_bytes());
-        return type != nullptr && !is_icmp_error(*type);
+        return type != nullptr && !quotes_a_packet(*type);
     }
     return true;
 }
@@ -90,7 +78,7 @@ bool may_send_icmp6_error(std::span<const std::uint8_t> l3,
     // RFC 4443 2.4 (e.1), (e.2)
     if (upper.protocol == IpProtocol::kIcmpv6) {
         const auto* type = header_at<std::uint8_t>(l3, upper.offset);
-        return type != nullptr && !is_icmp6_error(*type);
+        return type != nullptr && !quotes_a_packet6(*type) && *type != icmp6::kRedirect;
     }
     return true;
 }
@@ -114,7 +102,7 @@ std::size_t write_icmp_error(std::span<std::uint8_t> out,
     const std::size_t bytes = kHeaders + quoted;
 
     Ipv4Header ip{};
-    ip.version_ihl = 0x45;
+    ip.version_ihl = Ipv4Header::kNoOptions;
     ip.tos = kTos;
     ip.total_length = Be16::from_host(static_cast<std::uint16_t>(bytes));
     ip.id = Be16::from_host(id);

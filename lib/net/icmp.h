@@ -16,6 +16,17 @@ struct IcmpError {
         0;  // host order: MTU, pointer << 24 (IPv4 parameter problem) or pointer (IPv6)
 };
 
+/// The ICMP messages that are errors and so begin with the packet that they are about behind eight
+/// bytes (RFC 1122 3.2.2: with redirects and source quenches; RFC 4443 2.1: all types below 128, a
+/// redirect is none of them).
+constexpr bool quotes_a_packet(std::uint8_t type) noexcept {
+    return type == icmp::kUnreachable || type == icmp::kSourceQuench || type == icmp::kRedirect ||
+           type == icmp::kTimeExceeded || type == icmp::kParameterProblem;
+}
+constexpr bool quotes_a_packet6(std::uint8_t type) noexcept {
+    return type < icmp6::kEcho;
+}
+
 /// Longest error that may be sent: RFC 1812 4.3.2.3 and RFC 4443 2.4 (c).
 inline constexpr std::size_t kIcmpErrorMax = 576;
 inline constexpr std::size_t kIcmp6ErrorMax = 1280;

@@ -25,11 +25,10 @@ DropReason validate_ipv4_any(std::span<const std::uint8_t> l3,
 inline DropReason validate_ipv4(std::span<const std::uint8_t> l3,
                                 std::size_t packet_bytes,
                                 bool checksum_known_good = false) noexcept {
-    constexpr std::uint8_t kVersion4NoOptions = 0x45;
     const auto* ip = header_at<Ipv4Header>(l3);
     // Whole, without options, unfragmented, right: nearly every packet takes this one branch. What
     // does not is looked at again from the start, so that the reasons are found in one place.
-    if (ip != nullptr && ip->version_ihl == kVersion4NoOptions && !ip->is_fragment() &&
+    if (ip != nullptr && ip->version_ihl == Ipv4Header::kNoOptions && !ip->is_fragment() &&
         ip->total_length.host() >= sizeof(Ipv4Header) && ip->total_length.host() <= packet_bytes &&
         (checksum_known_good || checksum_ok(*ip))) [[likely]] {
         return DropReason::kNone;

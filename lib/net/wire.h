@@ -53,6 +53,7 @@ enum class IpProtocol : std::uint8_t {
     kIcmp = 1,
     kTcp = 6,
     kUdp = 17,
+    kDccp = 33,
     kIpv6Route = 43,
     kIpv6Fragment = 44,
     kEsp = 50,
@@ -60,7 +61,14 @@ enum class IpProtocol : std::uint8_t {
     kIcmpv6 = 58,
     kNoNext = 59,
     kDestinationOptions = 60,
+    kSctp = 132,
 };
+
+/// Whether the first four bytes of its header are a source and a destination port.
+constexpr bool has_ports(IpProtocol protocol) noexcept {
+    return protocol == IpProtocol::kUdp || protocol == IpProtocol::kTcp ||
+           protocol == IpProtocol::kSctp || protocol == IpProtocol::kDccp;
+}
 
 struct [[gnu::may_alias]] Ipv4Header {
     std::uint8_t version_ihl;
@@ -74,6 +82,7 @@ struct [[gnu::may_alias]] Ipv4Header {
     Ipv4Addr source;
     Ipv4Addr destination;
 
+    static constexpr std::uint8_t kNoOptions = 0x45;  // version_ihl of a header without options
     static constexpr std::uint16_t kDontFragment = 0x4000;
     static constexpr std::uint16_t kMoreFragments = 0x2000;
     static constexpr std::uint16_t kOffsetMask = 0x1fff;

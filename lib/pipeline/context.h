@@ -32,7 +32,6 @@ struct Packet {
     NetdevId book{};                      // whose books it is on: in->id, or `lo` when originated
     std::uint8_t l2_bytes = 0;            // from the frame's start to l3
     std::uint8_t flags = 0;
-    std::uint32_t spare = 0;
 
     static constexpr std::uint8_t kLinkGroup = 1;     // came in a broadcast or multicast frame
     static constexpr std::uint8_t kOriginated = 2;    // ours: no TTL, no errors about it
@@ -76,6 +75,14 @@ struct Context {
 
     std::uint32_t now_s() const noexcept {
         return static_cast<std::uint32_t>(now_ns / 1'000'000'000U);
+    }
+
+    /// By the rate limit of ICMP messages about what comes in by `ingress`.
+    bool icmp_allowed(NetdevId ingress) noexcept {
+        return icmp_limit.allow(ingress,
+                                now_ns,
+                                shared.icmp_error_rate.load(std::memory_order_relaxed),
+                                shared.icmp_error_burst.load(std::memory_order_relaxed));
     }
 
     /// Ends a packet under `reason`.

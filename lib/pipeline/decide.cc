@@ -25,8 +25,6 @@ using fib::DstIndex;
 using fib::DstType;
 using fib::NetdevView;
 
-/// Tables that send to each other end here.
-constexpr unsigned kMaxTableSteps = 4;
 constexpr std::uint32_t kSourceFine = 1;  // what the cache of sources holds
 
 struct Ipv4 {
@@ -81,7 +79,7 @@ std::uint32_t follow_tables(const Context& c,
                             std::uint32_t value,
                             const typename F::Addr& address) noexcept {
     for (unsigned step = 0; (value & fib::kTableBit) != 0; ++step) {
-        if (step == kMaxTableSteps) {
+        if (step == fib::kMaxTableSteps) {
             return fib::kRouteLoopDst;
         }
         const NetdevId vrf{static_cast<std::uint16_t>(value & ~fib::kSpecialBits)};
@@ -104,9 +102,8 @@ DstIndex with_exception(const Context& c,
         return index;
     }
     const fib::Dst& dst = c.shared.dsts[learned];
-    const bool valid = dst.base == index && c.now_s() < dst.expiry_s &&
-                       (dst.state.load(std::memory_order_acquire) & fib::Dst::kGone) == 0;
-    return valid ? learned : index;
+    const std::uint32_t state = dst.state.load(std::memory_order_acquire);
+    return dst.base == index && dst.valid(state, c.now_s()) ? learned : index;
 }
 
 bool any_exceptions(const Context& c) noexcept {
@@ -172,7 +169,7 @@ bool stays_valid(const Context& c, std::uint32_t value) noexcept {
 /// not take it away.
 template <class Addr>
 bool is_own(const NetdevView& in, const Addr& destination) noexcept {
-    return in.local != nullptr && in.local->contains(destination);
+    return in.local->takes(destination);
 }
 
 /// The packets [first, first + count) of a batch, which came in by one netdev.
@@ -193,7 +190,7 @@ public:
         const bool asks = use_cache && (policy_ == nullptr || policy_->cacheable());
         const bool validates = in_.source_validation != fib::SourceValidation::kOff;
         if (asks || policy_ != nullptr || validates) {
-            read_fields(asks);
+            read_fields(asks, validates);
         }
         if (asks) {
             ask_cache();
@@ -217,16 +214,16 @@ private:
     std::uint32_t* dsts() const noexcept { return b_.dsts.data() + first_; }
     const Packet& packet(std::size_t i) const noexcept { return b_.packets[first_ + i]; }
 
-    void read_fields(bool asks) noexcept {
+    void read_fields(bool asks, bool validates) noexcept {
         for (std::size_t i = 0; i < count_; ++i) {
             b_.dscps[first_ + i] = F::dscp(packet(i));
         }
-        if (policy_ != nullptr) {
-            if (policy_->reads_source() || in_.source_validation != fib::SourceValidation::kOff) {
-                for (std::size_t i = 0; i < count_; ++i) {
-                    b_.sources[i] = F::source(packet(i));
-                }
+        if (validates || (policy_ != nullptr && policy_->reads_source())) {
+            for (std::size_t i = 0; i < count_; ++i) {
+                b_.sources[i] = F::source(packet(i));
             }
+        }
+        if (policy_ != nullptr) {
             if (policy_->reads_transport()) {
                 for (std::size_t i = 0; i < count_; ++i) {
                     b_.transports[i] = F::transport(packet(i));
@@ -350,15 +347,7 @@ private:
     /// that ask for no source and no transport header, so that whether it is valid here depends on
     /// nothing else of the packet.
     void validate_sources(bool asks) noexcept {
-        std::uint32_t rule_class = 0;
-        if (policy_ != nullptr) {
-            constexpr Addr kNoSource{};
-            constexpr fib::Transport kNoTransport{};
-            policy_->classify(&kNoSource, &kNoTransport, &rule_class, 1);
-        }
-        for (std::size_t i = 0; i < count_; ++i) {
-            b_.sources[i] = F::source(packet(i));
-        }
+        const std::uint32_t rule_class = policy_ == nullptr ? 0 : policy_->unknown_class();
         std::size_t unknown = count_;
         if (asks) {
             for (std::size_t i = 0; i < count_; ++i) {

@@ -19,27 +19,20 @@ namespace {
 
 // A buffer for an error about `p`, or null: over the limit, or no mbuf. Counts what is not sent.
 rte_mbuf* buffer_for_error(Context& c, const Packet& p) noexcept {
-    const bool allowed =
-        c.icmp_limit.allow(p.in->id,
-                           c.now_ns,
-                           c.shared.icmp_error_rate.load(std::memory_order_relaxed),
-                           c.shared.icmp_error_burst.load(std::memory_order_relaxed));
-    rte_mbuf* m = allowed ? rte_pktmbuf_alloc(c.pool) : nullptr;
+    rte_mbuf* m = c.icmp_allowed(p.in->id) ? rte_pktmbuf_alloc(c.pool) : nullptr;
     stats::NetdevCounters& counters = c.stats.netdev(p.in->id);
     stats::bump(m != nullptr ? counters.icmp_errors_sent : counters.icmp_errors_suppressed);
     return m;
 }
 
-std::span<std::uint8_t> room(rte_mbuf& m) noexcept {
-    return {rte_pktmbuf_mtod(&m, std::uint8_t*), rte_pktmbuf_tailroom(&m)};
-}
-
-void set_length(rte_mbuf& m, std::size_t bytes) noexcept {
-    m.data_len = static_cast<std::uint16_t>(bytes);
-    m.pkt_len = static_cast<std::uint32_t>(bytes);
-}
-
 }  // namespace
+
+std::span<const std::uint8_t> quote(const Packet& p, std::span<std::uint8_t> storage) noexcept {
+    const std::size_t length = p.is(Packet::kIpv6)
+                                   ? sizeof(net::Ipv6Header) + p.ip6().payload_length.host()
+                                   : p.ip4().total_length.host();
+    return dpdk::copy_to_linear(*p.m, p.l2_bytes, storage.first(std::min(storage.size(), length)));
+}
 
 void ip4_error(Context& c, const Packet& p, const net::IcmpError& error) noexcept {
     // RFC 1812 4.3.2.7: not about broadcasts, of whichever of our links.
@@ -63,11 +56,9 @@ void ip4_error(Context& c, const Packet& p, const net::IcmpError& error) noexcep
         return;
     }
     std::array<std::uint8_t, net::kIcmpErrorMax> storage;  // filled as far as used
-    const auto quoted = dpdk::copy_to_linear(
-        *p.m,
-        p.l2_bytes,
-        std::span(storage).first(std::min<std::size_t>(storage.size(), ip.total_length.host())));
-    set_length(*m, net::write_icmp_error(room(*m), error, *source, c.ipv4_id++, quoted));
+    dpdk::append_written(
+        *m,
+        net::write_icmp_error(dpdk::tail_room(*m), error, *source, c.ipv4_id++, quote(p, storage)));
     ip4_originate(c, m, *p.in);
 }
 
@@ -85,11 +76,7 @@ void ip6_error(Context& c, const Packet& p, const net::IcmpError& error) noexcep
         source = p.in->local->any6();
     }
     std::array<std::uint8_t, net::kIcmp6ErrorMax> storage;  // filled as far as used
-    const auto quoted =
-        dpdk::copy_to_linear(*p.m,
-                             p.l2_bytes,
-                             std::span(storage).first(std::min<std::size_t>(
-                                 storage.size(), sizeof ip + ip.payload_length.host())));
+    const auto quoted = quote(p, storage);
     // Judged by what is quoted: the header chain may go on in other segments.
     if (source == nullptr || !net::may_send_icmp6_error(quoted, p.is(Packet::kLinkGroup), error)) {
         return;
@@ -98,7 +85,7 @@ void ip6_error(Context& c, const Packet& p, const net::IcmpError& error) noexcep
     if (m == nullptr) {
         return;
     }
-    set_length(*m, net::write_icmp6_error(room(*m), error, *source, quoted));
+    dpdk::append_written(*m, net::write_icmp6_error(dpdk::tail_room(*m), error, *source, quoted));
     ip6_originate(c, m, *p.in);
 }
 

@@ -6,21 +6,13 @@
 #include <cstring>
 #include <span>
 
+#include "net/icmp.h"
 #include "net/validate.h"
 #include "net/wire.h"
 
 namespace sluice::pipeline {
 
 namespace {
-
-constexpr std::uint8_t kDccp = 33;
-constexpr std::uint8_t kSctp = 132;
-
-bool has_ports(net::IpProtocol protocol) noexcept {
-    const auto number = static_cast<std::uint8_t>(protocol);
-    return protocol == net::IpProtocol::kUdp || protocol == net::IpProtocol::kTcp ||
-           number == kSctp || number == kDccp;
-}
 
 struct Ports {
     net::Be16 source;
@@ -31,7 +23,7 @@ fib::Transport transport_at(std::span<const std::uint8_t> l3,
                             std::size_t offset,
                             net::IpProtocol protocol) noexcept {
     fib::Transport transport{.protocol = static_cast<std::uint8_t>(protocol)};
-    const Ports* ports = has_ports(protocol) ? net::header_at<Ports>(l3, offset) : nullptr;
+    const Ports* ports = net::has_ports(protocol) ? net::header_at<Ports>(l3, offset) : nullptr;
     if (ports != nullptr) {
         transport.has_ports = true;
         transport.source_port = ports->source.host();
@@ -53,7 +45,7 @@ Upper upper_of(std::span<const std::uint8_t> l3, const net::Ipv4Header& ip) noex
 
 Upper upper_of(std::span<const std::uint8_t> l3, const net::Ipv6Header& ip) noexcept {
     // What nearly every packet has behind the fixed header needs no walk.
-    if (has_ports(ip.next_header) || ip.next_header == net::IpProtocol::kIcmpv6) [[likely]] {
+    if (net::has_ports(ip.next_header) || ip.next_header == net::IpProtocol::kIcmpv6) [[likely]] {
         return {.protocol = ip.next_header, .offset = sizeof ip};
     }
     const net::UpperLayer upper = net::find_upper_layer(l3);
@@ -88,14 +80,10 @@ std::uint64_t fold(std::uint64_t a, std::uint64_t b) noexcept {
 }
 
 bool is_error(const net::Ipv4Header& /*ip*/, net::IpProtocol protocol, std::uint8_t type) noexcept {
-    return protocol == net::IpProtocol::kIcmp &&
-           (type == net::icmp::kUnreachable || type == net::icmp::kTimeExceeded ||
-            type == net::icmp::kParameterProblem || type == net::icmp::kSourceQuench ||
-            type == net::icmp::kRedirect);
+    return protocol == net::IpProtocol::kIcmp && net::quotes_a_packet(type);
 }
 bool is_error(const net::Ipv6Header& /*ip*/, net::IpProtocol protocol, std::uint8_t type) noexcept {
-    constexpr std::uint8_t kFirstInformational = 128;  // RFC 4443 2.1
-    return protocol == net::IpProtocol::kIcmpv6 && type < kFirstInformational;
+    return protocol == net::IpProtocol::kIcmpv6 && net::quotes_a_packet6(type);
 }
 
 struct HashInput {
@@ -122,8 +110,7 @@ std::uint32_t mix(std::uint64_t seed,
 /// Ports in one load, for what nearly every packet is: unfragmented UDP or TCP without options or
 /// extension headers.
 bool is_plain(const net::Ipv4Header& ip) noexcept {
-    constexpr std::uint8_t kVersion4NoOptions = 0x45;
-    return ip.version_ihl == kVersion4NoOptions && !ip.is_fragment() &&
+    return ip.version_ihl == net::Ipv4Header::kNoOptions && !ip.is_fragment() &&
            (ip.protocol == net::IpProtocol::kUdp || ip.protocol == net::IpProtocol::kTcp);
 }
 bool is_plain(const net::Ipv6Header& ip) noexcept {

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-
-#include <rte_prefetch.h>
 
 #include "base/drop_reason.h"
 #include "fib/dst.h"
@@ -13,6 +10,7 @@
 #include "net/checksum.h"
 #include "net/icmp.h"
 #include "net/wire.h"
+#include "pipeline/forward_batch.h"
 #include "pipeline/stages.h"
 #include "stats/counters.h"
 
@@ -40,19 +38,13 @@ fib::NeighborKeyWords neighbor_key(const Packet& p, const fib::Dst& dst) noexcep
                                   : fib::NeighborKeyWords::of(dst.out, dst.gateway4());
 }
 
-// What else than "resolved" a dst may be, rarely. True: it is not valid any more.
-bool is_invalid(const Context& c, const fib::Dst& dst, std::uint32_t state) noexcept {
-    return (state & fib::Dst::kGone) != 0 ||
-           ((state & fib::Dst::kExpires) != 0 && c.now_s() >= dst.expiry_s);
-}
-
 // To a neighbour: what a router does to every packet that it forwards (RFC 1812 5.2.1).
 Outcome to_neighbor(Context& c, Packet& p, const fib::Dst& dst, std::uint16_t mtu) noexcept {
     net::Ipv4Header& ip = p.ip4();
     const bool originated = p.is(Packet::kOriginated);
     const std::size_t length = ip.total_length.host();
     const std::uint32_t state = dst.state.load(std::memory_order_acquire);
-    if (state != fib::Dst::kResolved && is_invalid(c, dst, state)) [[unlikely]] {
+    if (state != fib::Dst::kResolved && !dst.valid(state, c.now_s())) [[unlikely]] {
         return Outcome::kInvalid;
     }
     if (!originated) {
@@ -152,31 +144,17 @@ void no_way(Context& c, const Packet& p, fib::DstType type) noexcept {
     }
 }
 
-// A cached or looked-up dst that is not valid any more: once more from the tables.
-void decide_again(Context& c, Batch4& batch, std::size_t i) noexcept {
-    if (batch.cached) {
-        stats::bump(c.stats.worker().caches[0].stale);
-        c.caches.destinations4.erase(batch.destinations[i], batch.tails[i]);
-    }
-    ip4_route(c, batch.packets[i]);
-}
-
 }  // namespace
 
 Outcome ip4_act(Context& c, Packet& p, const fib::Dst& dst) noexcept {
     switch (dst.type) {
         case fib::DstType::kUnicast:
             return to_neighbor(c, p, dst, dst.mtu);
-        case fib::DstType::kConnected: {
-            const fib::DstIndex host = c.shared.neighbors.find(neighbor_key(p, dst));
-            // The host's own dst knows its netdev's MTU, the prefix's that of its route.
-            const fib::Dst& to = host == fib::kNoRoute ? dst : c.shared.dsts[host];
-            const Outcome outcome = to_neighbor(c, p, to, std::min(to.mtu, dst.mtu));
-            if (outcome == Outcome::kPassed && dst.counter != 0 && &to != &dst) {
-                stats::bump(c.stats.next_hop(dst.counter));
-            }
-            return outcome;
-        }
+        case fib::DstType::kConnected:
+            return to_connected(
+                c, dst, neighbor_key(p, dst), [&](const fib::Dst& to, std::uint16_t mtu) {
+                    return to_neighbor(c, p, to, mtu);
+                });
         case fib::DstType::kLocal:
             if ((dst.state.load(std::memory_order_relaxed) & fib::Dst::kGone) != 0) {
                 return Outcome::kInvalid;
@@ -197,18 +175,7 @@ Outcome ip4_act(Context& c, Packet& p, const fib::Dst& dst) noexcept {
 }
 
 void ip4_forward(Context& c, Batch4& batch) noexcept {
-    for (std::size_t i = 0; i < batch.count; ++i) {
-        rte_prefetch0(&c.shared.dsts[batch.dsts[i]]);
-    }
-    for (std::size_t i = 0; i < batch.count; ++i) {
-        const Outcome outcome = ip4_act(c, batch.packets[i], c.shared.dsts[batch.dsts[i]]);
-        if (outcome != Outcome::kPassed) [[unlikely]] {
-            if (outcome == Outcome::kInvalid) {
-                decide_again(c, batch, i);
-            }
-            batch.dsts[i] = fib::kNoRoute;
-        }
-    }
+    forward_batch(c, batch, c.caches.destinations4, c.stats.worker().caches[0], ip4_act, ip4_route);
 }
 
 }  // namespace sluice::pipeline

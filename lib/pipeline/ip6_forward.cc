@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-
-#include <rte_prefetch.h>
 
 #include "base/drop_reason.h"
 #include "fib/dst.h"
@@ -12,6 +9,7 @@
 #include "fib/netdev_view.h"
 #include "net/icmp.h"
 #include "net/wire.h"
+#include "pipeline/forward_batch.h"
 #include "pipeline/stages.h"
 #include "stats/counters.h"
 
@@ -58,16 +56,11 @@ bool refuse_transit(Context& c, const Packet& p) noexcept {
     return false;
 }
 
-bool is_invalid(const Context& c, const fib::Dst& dst, std::uint32_t state) noexcept {
-    return (state & fib::Dst::kGone) != 0 ||
-           ((state & fib::Dst::kExpires) != 0 && c.now_s() >= dst.expiry_s);
-}
-
 Outcome to_neighbor(Context& c, Packet& p, const fib::Dst& dst, std::uint16_t mtu) noexcept {
     net::Ipv6Header& ip = p.ip6();
     const bool originated = p.is(Packet::kOriginated);
     const std::uint32_t state = dst.state.load(std::memory_order_acquire);
-    if (state != fib::Dst::kResolved && is_invalid(c, dst, state)) [[unlikely]] {
+    if (state != fib::Dst::kResolved && !dst.valid(state, c.now_s())) [[unlikely]] {
         return Outcome::kInvalid;
     }
     if (!originated && refuse_transit(c, p)) {
@@ -130,31 +123,17 @@ void no_way(Context& c, const Packet& p, fib::DstType type) noexcept {
     }
 }
 
-// A cached or looked-up dst that is not valid any more: once more from the tables.
-void decide_again(Context& c, Batch6& batch, std::size_t i) noexcept {
-    if (batch.cached) {
-        stats::bump(c.stats.worker().caches[1].stale);
-        c.caches.destinations6.erase(batch.destinations[i], batch.tails[i]);
-    }
-    ip6_route(c, batch.packets[i]);
-}
-
 }  // namespace
 
 Outcome ip6_act(Context& c, Packet& p, const fib::Dst& dst) noexcept {
     switch (dst.type) {
         case fib::DstType::kUnicast:
             return to_neighbor(c, p, dst, dst.mtu);
-        case fib::DstType::kConnected: {
-            const fib::DstIndex host = c.shared.neighbors.find(neighbor_key(p, dst));
-            // The host's own dst knows its netdev's MTU, the prefix's that of its route.
-            const fib::Dst& to = host == fib::kNoRoute ? dst : c.shared.dsts[host];
-            const Outcome outcome = to_neighbor(c, p, to, std::min(to.mtu, dst.mtu));
-            if (outcome == Outcome::kPassed && dst.counter != 0 && &to != &dst) {
-                stats::bump(c.stats.next_hop(dst.counter));
-            }
-            return outcome;
-        }
+        case fib::DstType::kConnected:
+            return to_connected(
+                c, dst, neighbor_key(p, dst), [&](const fib::Dst& to, std::uint16_t mtu) {
+                    return to_neighbor(c, p, to, mtu);
+                });
         case fib::DstType::kLocal:
             if ((dst.state.load(std::memory_order_relaxed) & fib::Dst::kGone) != 0) {
                 return Outcome::kInvalid;
@@ -172,18 +151,7 @@ Outcome ip6_act(Context& c, Packet& p, const fib::Dst& dst) noexcept {
 }
 
 void ip6_forward(Context& c, Batch6& batch) noexcept {
-    for (std::size_t i = 0; i < batch.count; ++i) {
-        rte_prefetch0(&c.shared.dsts[batch.dsts[i]]);
-    }
-    for (std::size_t i = 0; i < batch.count; ++i) {
-        const Outcome outcome = ip6_act(c, batch.packets[i], c.shared.dsts[batch.dsts[i]]);
-        if (outcome != Outcome::kPassed) [[unlikely]] {
-            if (outcome == Outcome::kInvalid) {
-                decide_again(c, batch, i);
-            }
-            batch.dsts[i] = fib::kNoRoute;
-        }
-    }
+    forward_batch(c, batch, c.caches.destinations6, c.stats.worker().caches[1], ip6_act, ip6_route);
 }
 
 }  // namespace sluice::pipeline

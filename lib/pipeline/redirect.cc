@@ -21,15 +21,10 @@ namespace sluice::pipeline {
 namespace {
 
 constexpr std::uint8_t kRedirectHost = 1;  // RFC 1812 5.2.7.2: never the network codes
-constexpr std::uint64_t kMix = 0x9e3779b97f4a7c15U;
 
 // Both limits: what one source is told, and what a netdev sends of ICMP errors in all.
 rte_mbuf* buffer_for_redirect(Context& c, const Packet& p, std::uint64_t source) noexcept {
-    if (!c.redirects.allow(source, c.now_ns) ||
-        !c.icmp_limit.allow(p.in->id,
-                            c.now_ns,
-                            c.shared.icmp_error_rate.load(std::memory_order_relaxed),
-                            c.shared.icmp_error_burst.load(std::memory_order_relaxed))) {
+    if (!c.redirects.allow(source, c.now_ns) || !c.icmp_allowed(p.in->id)) {
         return nullptr;
     }
     rte_mbuf* m = rte_pktmbuf_alloc(c.pool);
@@ -39,18 +34,9 @@ rte_mbuf* buffer_for_redirect(Context& c, const Packet& p, std::uint64_t source)
     return m;
 }
 
-std::span<std::uint8_t> room(rte_mbuf& m) noexcept {
-    return {rte_pktmbuf_mtod(&m, std::uint8_t*), rte_pktmbuf_tailroom(&m)};
-}
-
-void set_length(rte_mbuf& m, std::size_t bytes) noexcept {
-    m.data_len = static_cast<std::uint16_t>(bytes);
-    m.pkt_len = static_cast<std::uint32_t>(bytes);
-}
-
 template <class Addr>
-std::uint64_t source_key(const Packet& p, const Addr& source) noexcept {
-    return fib::NeighborKeyWords::of(p.in->id, source).hash(kMix | 1U);
+std::uint64_t source_key(const Context& c, const Packet& p, const Addr& source) noexcept {
+    return fib::NeighborKeyWords::of(p.in->id, source).hash(c.shared.flow_seed | 1U);
 }
 
 }  // namespace
@@ -71,16 +57,15 @@ void ip4_redirect(Context& c, const Packet& p, const fib::Dst& dst) noexcept {
     if (!net::may_send_icmp_error(p.l3_span(), false, redirect)) {
         return;
     }
-    rte_mbuf* m = buffer_for_redirect(c, p, source_key(p, ip.source));
+    rte_mbuf* m = buffer_for_redirect(c, p, source_key(c, p, ip.source));
     if (m == nullptr) {
         return;
     }
     std::array<std::uint8_t, net::kIcmpErrorMax> storage;  // filled as far as used
-    const auto quoted = dpdk::copy_to_linear(
-        *p.m,
-        p.l2_bytes,
-        std::span(storage).first(std::min<std::size_t>(storage.size(), ip.total_length.host())));
-    set_length(*m, net::write_icmp_error(room(*m), redirect, *source, c.ipv4_id++, quoted));
+    dpdk::append_written(
+        *m,
+        net::write_icmp_error(
+            dpdk::tail_room(*m), redirect, *source, c.ipv4_id++, quote(p, storage)));
     ip4_originate(c, m, *p.in);
 }
 
@@ -97,19 +82,16 @@ void ip6_redirect(Context& c, const Packet& p, const fib::Dst& dst) noexcept {
         return;
     }
     std::array<std::uint8_t, net::kIcmp6ErrorMax> storage;  // filled as far as used
-    const auto quoted =
-        dpdk::copy_to_linear(*p.m,
-                             p.l2_bytes,
-                             std::span(storage).first(std::min<std::size_t>(
-                                 storage.size(), sizeof ip + ip.payload_length.host())));
+    const auto quoted = quote(p, storage);
     if (!net::may_send_icmp6_error(quoted, false, {.type = net::icmp6::kRedirect})) {
         return;
     }
-    rte_mbuf* m = buffer_for_redirect(c, p, source_key(p, ip.source));
+    rte_mbuf* m = buffer_for_redirect(c, p, source_key(c, p, ip.source));
     if (m == nullptr) {
         return;
     }
-    set_length(*m, net::write_icmp6_redirect(room(*m), p.in->link_local, gateway, quoted));
+    dpdk::append_written(
+        *m, net::write_icmp6_redirect(dpdk::tail_room(*m), p.in->link_local, gateway, quoted));
     ip6_originate(c, m, *p.in);
 }
 

@@ -120,6 +120,10 @@ void ip6_local(Context& c, Packet& p) noexcept;
 void ip4_error(Context& c, const Packet& p, const net::IcmpError& error) noexcept;
 void ip6_error(Context& c, const Packet& p, const net::IcmpError& error) noexcept;
 
+/// As much of the IP packet as an ICMP message may quote (errors.cc); in `storage` unless it is
+/// contiguous.
+std::span<const std::uint8_t> quote(const Packet& p, std::span<std::uint8_t> storage) noexcept;
+
 /// Tells the source of `p` of a better first hop (redirect.cc), where the RFCs and the rate limit
 /// let it; `p` stays the caller's. `dst` leads out of the ingress.
 void ip4_redirect(Context& c, const Packet& p, const fib::Dst& dst) noexcept;

@@ -23,17 +23,14 @@
 #include <string_view>
 #include <vector>
 
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
-
 #include <benchmark/benchmark.h>
 
-#include "base/reclaimer.h"
+#include "bench/cycles.h"
 #include "bench/dst_cache_layouts.h"
 #include "fib/dst_cache.h"
 #include "fib/generation.h"
 #include "fib/lpm.h"
+#include "support/no_readers.h"
 #include "support/prefix_generator.h"
 
 namespace sluice::fib {
@@ -44,33 +41,6 @@ constexpr std::size_t kTraffic = std::size_t{1} << 16U;
 constexpr std::array<std::int64_t, 9> kDestinations{1, 2, 15, 100, 200, 500, 1000, 2000, 8000};
 constexpr std::array<std::size_t, 3> kEntries{512, 4096, 16384};
 
-/// Nobody looks up while a table changes here.
-class NoReaders final : public Reclaimer {
-public:
-    void defer(std::move_only_function<void()> fn) override { fn(); }
-    Token start() override { return 0; }
-    bool elapsed(Token) override { return true; }
-};
-
-std::uint64_t cycles_now() {
-#if defined(__x86_64__)
-    return __rdtsc();
-#else
-    return 0;
-#endif
-}
-
-/// A random address in the prefix.
-template <class Addr>
-Addr within(const net::Prefix<Addr>& prefix, std::mt19937_64& random) {
-    Addr address = prefix.address;
-    for (unsigned bit = prefix.length; bit < sizeof(Addr) * 8; ++bit) {
-        address.bytes[bit / 8] |=
-            static_cast<std::uint8_t>((random() & 1U) != 0 ? 0x80U >> bit % 8 : 0);
-    }
-    return address;
-}
-
 /// kTraffic packets to `count` destinations; to as many as there are packets if it is zero.
 template <class Addr>
 std::vector<Addr> traffic(const std::vector<net::Prefix<Addr>>& prefixes, std::size_t count) {
@@ -78,7 +48,7 @@ std::vector<Addr> traffic(const std::vector<net::Prefix<Addr>>& prefixes, std::s
     std::vector<Addr> destinations;
     std::set<Addr> seen;
     while (destinations.size() < (count == 0 ? kTraffic : count)) {
-        const Addr address = within(prefixes[random() % prefixes.size()], random);
+        const Addr address = test::random_address(prefixes[random() % prefixes.size()], random);
         if (seen.insert(address).second) {
             destinations.push_back(address);
         }
@@ -126,7 +96,7 @@ public:
 private:
     std::string name_;
     std::function<Prefixes()> make_;
-    NoReaders reclaimer_;
+    test::NoReaders reclaimer_;
     Prefixes prefixes_;
     std::unique_ptr<LpmTable<Addr>> lpm_;
 };
@@ -194,11 +164,11 @@ void measure(benchmark::State& state, const std::vector<Addr>& addresses, Step&&
     std::uint64_t hits = 0;
     std::vector<double> passes;
     for (auto _ : state) {
-        const std::uint64_t start = cycles_now();
+        const std::uint64_t start = test::cycles_now();
         for (std::size_t at = 0; at < kTraffic; at += kBurst) {
             hits += step(&addresses[at]);
         }
-        passes.push_back(static_cast<double>(cycles_now() - start) / kTraffic);
+        passes.push_back(static_cast<double>(test::cycles_now() - start) / kTraffic);
     }
     std::ranges::sort(passes);
     state.counters["cycles"] = passes[passes.size() / 2];

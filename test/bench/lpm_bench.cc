@@ -19,14 +19,11 @@
 #include <string_view>
 #include <vector>
 
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
-
 #include <benchmark/benchmark.h>
 
-#include "base/reclaimer.h"
+#include "bench/cycles.h"
 #include "fib/lpm.h"
+#include "support/no_readers.h"
 #include "support/prefix_generator.h"
 
 namespace sluice::fib {
@@ -37,26 +34,10 @@ constexpr std::size_t kTraffic = std::size_t{1} << 16U;
 constexpr std::size_t kFullIpv4 = 1'000'000;
 constexpr std::size_t kFullIpv6 = 200'000;
 
-/// Nobody looks up while a table changes here.
-class NoReaders final : public Reclaimer {
-public:
-    void defer(std::move_only_function<void()> fn) override { fn(); }
-    Token start() override { return 0; }
-    bool elapsed(Token) override { return true; }
-};
-
 double cpu_seconds() {
     timespec now{};
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
     return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
-std::uint64_t cycles_now() {
-#if defined(__x86_64__)
-    return __rdtsc();
-#else
-    return 0;
-#endif
 }
 
 template <class Addr>
@@ -65,23 +46,12 @@ struct Routes {
     std::vector<net::Prefix<Addr>> prefixes;
 };
 
-/// A random address in the prefix, or in a random one of up to 2^16 of its subnets.
-template <class Addr>
-Addr within(const net::Prefix<Addr>& prefix, std::mt19937_64& random) {
-    Addr address = prefix.address;
-    for (unsigned bit = prefix.length; bit < sizeof(Addr) * 8; ++bit) {
-        address.bytes[bit / 8] |=
-            static_cast<std::uint8_t>((random() & 1U) != 0 ? 0x80U >> bit % 8 : 0);
-    }
-    return address;
-}
-
 template <class Addr>
 std::vector<Addr> traffic(const std::vector<net::Prefix<Addr>>& prefixes, std::size_t count) {
     std::mt19937_64 random(count);
     std::vector<Addr> destinations;
     for (std::size_t i = 0; i < count; ++i) {
-        destinations.push_back(within(prefixes[random() % prefixes.size()], random));
+        destinations.push_back(test::random_address(prefixes[random() % prefixes.size()], random));
     }
     std::vector<Addr> out;
     for (std::size_t i = 0; i < kTraffic; ++i) {
@@ -113,7 +83,7 @@ void lookup(benchmark::State& state,
     const std::vector<Addr> addresses = traffic(prefixes, static_cast<std::size_t>(state.range(0)));
     std::array<std::uint32_t, kBurst> values{};
     std::size_t at = 0;
-    const std::uint64_t start = cycles_now();
+    const std::uint64_t start = test::cycles_now();
     for (auto _ : state) {
         table.lookup({&addresses[at], kBurst}, values.data());
         benchmark::DoNotOptimize(values);
@@ -121,13 +91,13 @@ void lookup(benchmark::State& state,
         at = (at + kBurst) % kTraffic;
     }
     const auto lookups = static_cast<double>(state.iterations()) * kBurst;
-    state.counters["cycles"] = static_cast<double>(cycles_now() - start) / lookups;
+    state.counters["cycles"] = static_cast<double>(test::cycles_now() - start) / lookups;
     state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kBurst));
 }
 
 template <class Addr>
 void update(benchmark::State& state, const std::vector<net::Prefix<Addr>>& prefixes) {
-    NoReaders reclaimer;
+    test::NoReaders reclaimer;
     double set_s = 0;
     double replace_s = 0;
     double erase_s = 0;
@@ -288,7 +258,7 @@ int main(int argc, char** argv) {
         {"five_hundred", first(full6, 500)},
         {full, full6},
     };
-    NoReaders reclaimer;
+    test::NoReaders reclaimer;
     add_benchmarks("ipv4", tables4, reclaimer);
     add_benchmarks("ipv6", tables6, reclaimer);
     benchmark::Initialize(&argc, argv);

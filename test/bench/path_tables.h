@@ -28,6 +28,7 @@
 #include "pipeline/context.h"
 #include "pipeline/stage_timer.h"
 #include "support/packet.h"
+#include "support/prefix_generator.h"
 #include "support/stage_bench.h"
 
 /// What path_bench forwards by and with: tables of both sizes and kinds, packets in memory.
@@ -184,20 +185,6 @@ struct FamilyOf<net::Ipv6Addr> {
 };
 
 template <class Addr>
-Addr random_in(const net::Prefix<Addr>& prefix, std::mt19937_64& random) {
-    std::array<std::uint8_t, sizeof(Addr)> bytes;
-    for (std::uint8_t& byte : bytes) {
-        byte = static_cast<std::uint8_t>(random());
-    }
-    for (unsigned bit = 0; bit < prefix.length; ++bit) {
-        const auto mask = static_cast<std::uint8_t>(0x80U >> (bit % 8));
-        bytes[bit / 8] = static_cast<std::uint8_t>((bytes[bit / 8] & ~mask) |
-                                                   (prefix.address.bytes[bit / 8] & mask));
-    }
-    return Addr{bytes};
-}
-
-template <class Addr>
 net::Prefix<Addr> prefix(const char* text) {
     const auto parsed = net::IpPrefix::parse(text).value();
     if constexpr (sizeof(Addr) == 4) {
@@ -273,9 +260,9 @@ public:
         std::size_t repeats = 0;  // a short table runs out of addresses
         std::vector<Flow<Addr>> flows;
         while (flows.size() < count) {
-            const Addr destination = random_in(from[random() % from.size()], random);
+            const Addr destination = test::random_address(from[random() % from.size()], random);
             if (usable(destination) && (seen.insert(destination).second || ++repeats > 4 * count)) {
-                flows.push_back({random_in(sources, random), destination});
+                flows.push_back({test::random_address(sources, random), destination});
             }
         }
         return flows;

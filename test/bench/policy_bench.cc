@@ -18,15 +18,12 @@
 #include <utility>
 #include <vector>
 
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
-
 #include <benchmark/benchmark.h>
 
-#include "base/reclaimer.h"
+#include "bench/cycles.h"
 #include "fib/lpm.h"
 #include "fib/policy.h"
+#include "support/no_readers.h"
 #include "support/prefix_generator.h"
 
 namespace sluice::fib {
@@ -34,22 +31,6 @@ namespace {
 
 constexpr std::size_t kBurst = 64;
 constexpr std::size_t kTraffic = std::size_t{1} << 16U;
-
-/// Nobody looks up while a table changes here.
-class NoReaders final : public Reclaimer {
-public:
-    void defer(std::move_only_function<void()> fn) override { fn(); }
-    Token start() override { return 0; }
-    bool elapsed(Token) override { return true; }
-};
-
-std::uint64_t cycles_now() {
-#if defined(__x86_64__)
-    return __rdtsc();
-#else
-    return 0;
-#endif
-}
 
 /// A network with 10.0.0.0/8 (fd00::/8) inside, whose hosts are sent elsewhere.
 template <class Addr>
@@ -129,7 +110,7 @@ struct Bench {
         }
     }
 
-    NoReaders reclaimer;
+    test::NoReaders reclaimer;
     std::array<std::unique_ptr<LpmTable<Addr>>, 3> tables;
     std::vector<net::Prefix<Addr>> prefixes;
     std::unique_ptr<const Policy<Addr>> policy;
@@ -147,7 +128,7 @@ void run(benchmark::State& state, Bench<Addr>& bench, What what, unsigned elsewh
     bench.policy->classify(bench.sources.data(), bench.transports.data(), classes.data(), kTraffic);
     std::array<std::uint32_t, kBurst> values{};
     std::size_t at = 0;
-    const std::uint64_t start = cycles_now();
+    const std::uint64_t start = test::cycles_now();
     for (auto _ : state) {
         if (what == What::kTableAlone) {
             bench.tables[2]->lookup({&bench.destinations[at], kBurst}, values.data());
@@ -164,7 +145,7 @@ void run(benchmark::State& state, Bench<Addr>& bench, What what, unsigned elsewh
         at = (at + kBurst) % kTraffic;
     }
     const auto packets = static_cast<double>(state.iterations()) * kBurst;
-    state.counters["cycles"] = static_cast<double>(cycles_now() - start) / packets;
+    state.counters["cycles"] = static_cast<double>(test::cycles_now() - start) / packets;
     state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kBurst));
 }
 

@@ -55,7 +55,7 @@ protected:
             return lpm->lookup_one(to);
         }
         const fib::Transport transport{.protocol = probe.protocol,
-                                       .has_ports = has_ports(probe.protocol),
+                                       .has_ports = net::has_ports(net::IpProtocol{probe.protocol}),
                                        .source_port = probe.source_port,
                                        .destination_port = probe.destination_port};
         std::uint32_t rule_class = 0;

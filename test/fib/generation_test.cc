@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "net/address.h"
+#include "support/prefix_generator.h"
 
 namespace sluice::fib {
 namespace {
@@ -26,16 +27,6 @@ net::Ipv4Prefix p4(const char* text) {
 }
 net::Ipv6Prefix p6(const char* text) {
     return net::Ipv6Prefix::parse(text).value();
-}
-
-template <class Addr>
-Addr random_address(const net::Prefix<Addr>& prefix, std::mt19937_64& random) {
-    Addr address = prefix.address;
-    for (unsigned bit = prefix.length; bit < sizeof(Addr) * 8; ++bit) {
-        address.bytes[bit / 8] |=
-            static_cast<std::uint8_t>((random() & 1U) != 0 ? 0x80U >> bit % 8 : 0);
-    }
-    return address;
 }
 
 template <class Addr>
@@ -186,7 +177,7 @@ void expect_covered(const net::Prefix<Addr>& prefix) {
     const auto generations = std::make_unique<Generations<Addr>>();
     generations->bump(prefix, 7);
     for (int i = 0; i < 2000; ++i) {
-        const Addr address = random_address(prefix, random);
+        const Addr address = sluice::test::random_address(prefix, random);
         ASSERT_EQ(generations->stamp(address), 7U) << prefix.to_string() << " " << i;
     }
 }

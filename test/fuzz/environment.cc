@@ -7,26 +7,16 @@
 #include <string>
 #include <utility>
 
-#include <sched.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
+
+#include "support/first_cpu.h"
 
 namespace sluice::test::fuzz {
 
 namespace {
 
 constexpr unsigned kPackets = 16383;
-
-unsigned first_cpu() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    sched_getaffinity(0, sizeof(set), &set);
-    unsigned cpu = 0;
-    while (cpu + 1 < CPU_SETSIZE && !CPU_ISSET(cpu, &set)) {
-        ++cpu;
-    }
-    return cpu;
-}
 
 template <class T>
 T or_exit(Result<T> result) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 #include <functional>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -13,6 +14,7 @@
 #include "dpdk/mbuf.h"
 #include "pipeline/stage_timer.h"
 #include "pipeline/stages.h"
+#include "support/mbuf_chain.h"
 
 namespace sluice::test::fuzz {
 
@@ -166,26 +168,9 @@ void Forwarder::end() {
 }
 
 rte_mbuf* Forwarder::mbuf_of(const Input& input) {
-    rte_mbuf* head = nullptr;
-    std::size_t done = 0;
-    while (head == nullptr || done < input.bytes.size()) {
-        rte_mbuf* m = rte_pktmbuf_alloc(context.pool);
-        SLUICE_CHECK(m != nullptr);
-        const std::size_t wanted =
-            head == nullptr && input.first_segment != 0 ? input.first_segment : input.bytes.size();
-        const auto length = static_cast<std::uint16_t>(
-            std::min({wanted, input.bytes.size() - done, std::size_t{rte_pktmbuf_tailroom(m)}}));
-        std::copy_n(input.bytes.data() + done, length, rte_pktmbuf_mtod(m, std::uint8_t*));
-        m->data_len = length;
-        m->pkt_len = length;
-        done += length;
-        if (head == nullptr) {
-            head = m;
-        } else {
-            SLUICE_CHECK(rte_pktmbuf_chain(head, m) == 0);
-        }
-    }
-    return head;
+    const std::array segments{input.first_segment};
+    return mbuf_chain(
+        context.pool, input.bytes, std::span(segments).first(input.first_segment != 0 ? 1 : 0));
 }
 
 void Forwarder::receive(const fib::NetdevView& port, const std::vector<Input>& burst) {

@@ -4,25 +4,10 @@
 #include <string>
 
 #include <gtest/gtest.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include "dpdk/eal.h"
-
-namespace {
-
-unsigned first_cpu() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    sched_getaffinity(0, sizeof(set), &set);
-    unsigned cpu = 0;
-    while (cpu + 1 < CPU_SETSIZE && !CPU_ISSET(cpu, &set)) {
-        ++cpu;
-    }
-    return cpu;
-}
-
-}  // namespace
+#include "support/first_cpu.h"
 
 int main(int argc, char** argv) {
     testing::InitGoogleTest(&argc, argv);
@@ -31,7 +16,7 @@ int main(int argc, char** argv) {
     }
     const auto eal =
         sluice::dpdk::Eal::start({.instance = "test-pipeline-" + std::to_string(getpid()),
-                                  .lcores = {first_cpu()},
+                                  .lcores = {sluice::test::first_cpu()},
                                   .hugepages = false,
                                   .memory_mb = 128,
                                   .devices = {},

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <random>
 #include <vector>
 
 #include "net/address.h"
@@ -14,5 +15,16 @@ namespace sluice::test {
 /// At most about 2,000,000 IPv4 prefixes exist with this mix.
 template <class Addr>
 std::vector<net::Prefix<Addr>> internet_prefixes(std::size_t count, std::uint64_t seed);
+
+/// A random address in the prefix.
+template <class Addr>
+Addr random_address(const net::Prefix<Addr>& prefix, std::mt19937_64& random) {
+    Addr address = prefix.address;
+    for (unsigned bit = prefix.length; bit < sizeof(Addr) * 8; ++bit) {
+        address.bytes[bit / 8] |=
+            static_cast<std::uint8_t>((random() & 1U) != 0 ? 0x80U >> bit % 8 : 0);
+    }
+    return address;
+}
 
 }  // namespace sluice::test

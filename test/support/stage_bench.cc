@@ -22,6 +22,7 @@
 #include "pipeline/stage_timer.h"
 #include "pipeline/stages.h"
 #include "support/frame.h"
+#include "support/mbuf_chain.h"
 
 namespace sluice::test {
 
@@ -357,25 +358,7 @@ void StageBench::advance_ns(std::uint64_t ns) {
 }
 
 rte_mbuf* StageBench::mbuf_of(const Bytes& bytes, const std::vector<std::size_t>& segments) {
-    rte_mbuf* head = nullptr;
-    std::size_t done = 0;
-    for (std::size_t i = 0; i < segments.size() || done < bytes.size() || head == nullptr; ++i) {
-        rte_mbuf* m = rte_pktmbuf_alloc(pool());
-        SLUICE_CHECK(m != nullptr);
-        const std::size_t wanted = i < segments.size() ? segments[i] : bytes.size();
-        const auto length = static_cast<std::uint16_t>(
-            std::min({wanted, bytes.size() - done, std::size_t{rte_pktmbuf_tailroom(m)}}));
-        std::copy_n(bytes.data() + done, length, rte_pktmbuf_mtod(m, std::uint8_t*));
-        m->data_len = length;
-        m->pkt_len = length;
-        done += length;
-        if (head == nullptr) {
-            head = m;
-        } else {
-            SLUICE_CHECK(rte_pktmbuf_chain(head, m) == 0);
-        }
-    }
-    return head;
+    return mbuf_chain(pool(), bytes, segments);
 }
 
 rte_mbuf* StageBench::exact_mbuf(const Bytes& bytes) {

@@ -26,6 +26,7 @@
 #include "pipeline/context.h"
 #include "pipeline/messages.h"
 #include "stats/counters.h"
+#include "support/no_readers.h"
 #include "support/packet.h"
 
 /// The test bench of the cases, in memory: ports p0 and p1 with their addresses, hosts H0 and H1
@@ -33,14 +34,6 @@
 /// pipeline::process_burst() as a worker's do; what is sent is caught instead of transmitted. When
 /// a test ends, every netdev's books must balance and every mbuf must be back in the pool.
 namespace sluice::test {
-
-/// Without readers on other threads a grace period is over at once.
-class NoReaders final : public Reclaimer {
-public:
-    void defer(std::move_only_function<void()> fn) override { fn(); }
-    Token start() override { return 0; }
-    bool elapsed(Token) override { return true; }
-};
 
 /// A frame that left, and by which ethdev.
 struct Sent {
