@@ -19,6 +19,7 @@
 #include "fib/dst.h"
 #include "fib/group.h"
 #include "fib/lpm.h"
+#include "fib/lpm_lookup.h"
 #include "fib/policy.h"
 #include "fib/shared.h"
 #include "net/address.h"
@@ -202,7 +203,10 @@ public:
     using Lpm = fib::LpmTable<Addr>;
     static constexpr std::size_t kHops = 64;
 
-    Tables(Path& path, const std::vector<net::Prefix<Addr>>& full) : path_(path), full_(full) {
+    Tables(Path& path,
+           const std::vector<net::Prefix<Addr>>& full,
+           const fib::LookupImpl& lookup = fib::best_lookup())
+        : path_(path), full_(full), lookup_(lookup) {
         for (std::size_t i = 0; i < kHops; ++i) {
             const std::string gateway = fmt::format(fmt::runtime(F::kGateway), i + 2);
             const auto address = net::IpAddr::parse(gateway).value();
@@ -283,7 +287,8 @@ private:
 
     std::unique_ptr<Lpm> build(const std::vector<net::Prefix<Addr>>& prefixes,
                                const std::vector<std::uint32_t>& values) {
-        auto table = Lpm::create({.max_routes = 1'200'000}, path_.reclaimer()).value();
+        auto table =
+            Lpm::create({.max_routes = 1'200'000, .lookup = &lookup_}, path_.reclaimer()).value();
         SLUICE_CHECK(table->set(prefix<Addr>(F::kSources), back_).has_value());
         std::size_t i = 0;
         for (const auto& p : prefixes) {
@@ -325,6 +330,7 @@ private:
 
     Path& path_;
     std::vector<net::Prefix<Addr>> full_;
+    const fib::LookupImpl& lookup_;
     std::vector<net::Prefix<Addr>> small_;
     std::vector<std::uint32_t> hops_;
     std::vector<std::uint32_t> groups_;
