@@ -7,37 +7,12 @@ import statistics
 import sys
 import tempfile
 
-from . import pcap, report
+from . import daemon_config, pcap, report
+from .daemon_config import MEMORY_MB
 from .process import Hugepages, Sluice, Testpmd
 
 COUNTS = [1, 15, 100, 500, 1000, 2000, 4000, 8000]
-STAGES = ["receive", "classify", "input", "lookup", "forward", "transmit"]
-MEMORY_MB = 256
-
-
-def config(pcap_path: pathlib.Path, family: str, hugepages: bool) -> str:
-    gateway = "10.0.1.2" if family == "v4" else "fd00:1::2"
-    routes = "\n".join(f'  - {{to: "{prefix}", via: "{gateway}"}}' for prefix in pcap.routes(family))
-    return f"""version: 1
-dpdk: {{lcores: [0, 1], hugepages: {str(hugepages).lower()}, memory-mb: {MEMORY_MB}}}
-workers: {{idle: poll}}
-control: {{socket: SOCKET}}
-ports:
-  p0:
-    device: net_pcap0,rx_pcap={pcap_path},infinite_rx=1
-    mac: 02:00:00:00:00:01
-    rx-queues: 1
-    addresses: [10.0.0.1/24, "fd00::1/64"]
-  p1:
-    device: net_null0,no-rx=1
-    mac: 02:00:00:00:00:02
-    rx-queues: 1
-    addresses: [10.0.1.1/24, "fd00:1::1/64"]
-routes:
-{routes}
-neighbors:
-  - {{to: "{gateway}", dev: p1, lladdr: "02:aa:00:00:01:02"}}
-"""
+STAGES = ["receive", "input", "lookup", "forward", "transmit"]
 
 
 def measure(options, directory: pathlib.Path, family: str, count: int, hugepages: bool) -> report.Row:
@@ -46,11 +21,13 @@ def measure(options, directory: pathlib.Path, family: str, count: int, hugepages
     pcap.write(path, family, count)
     row = report.Row(f"forward/{family}/{count}", "TSC cycles/packet", against="testpmd io")
     name = f"bench{os.getpid()}"
-    floor = Testpmd([f"net_pcap0,rx_pcap={path},infinite_rx=1", "net_null0,no-rx=1"], hugepages, name, MEMORY_MB)
+    floor = Testpmd(daemon_config.devices(path), hugepages, name, MEMORY_MB)
     floor.stop_running()
     try:
-        sluice = Sluice(options.build, config(path, family, hugepages), name)
+        routes = daemon_config.over_gateways(family, pcap.routes(family))
+        sluice = Sluice(options.build, daemon_config.text(path, family, routes, hugepages), name)
         try:
+            sluice.wait_until_forwarding()
             tsc_hz = sluice.worker()["tsc_hz"]
             rates = []
             stages = dict.fromkeys(STAGES, 0.0)

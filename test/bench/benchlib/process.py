@@ -4,13 +4,18 @@
 import json
 import os
 import pathlib
-import re
+import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
 
+from . import cpu_clock
+
 CONTROL_LCORE, WORKER_LCORE = 0, 1
+WARM_S = 0.01  # of the core, after the others had it: caches, branch predictor
+TX_PORT = 1
 
 
 def hugepages_free() -> int:
@@ -25,24 +30,28 @@ class Hugepages:
     def __init__(self, pages: int):
         self.pages = pages
         self.path = pathlib.Path("/proc/sys/vm/nr_hugepages")
-        self.before = None
+        self.added = 0
 
     def __enter__(self) -> bool:
-        if hugepages_free() < self.pages and os.access(self.path, os.W_OK):
-            self.before = self.path.read_text()
-            self.path.write_text(str(int(self.before) + self.pages))
+        if (missing := self.pages - hugepages_free()) > 0 and os.access(self.path, os.W_OK):
+            before = int(self.path.read_text())
+            self.path.write_text(str(before + missing))
+            self.added = int(self.path.read_text()) - before
         return hugepages_free() >= self.pages
 
     def __exit__(self, *_):
-        if self.before is not None:
-            self.path.write_text(self.before)
-
+        if self.added:
+            self.path.write_text(str(int(self.path.read_text()) - self.added))
 
 
 class Program:
     """A child process that polls one core flat out; counted packets come from packets()."""
 
     process: subprocess.Popen
+
+    def __init__(self):
+        self.clocks = []
+        self.wall_s = self.cpu_s = 0.0  # of all windows
 
     def stop_running(self) -> None:
         self.process.send_signal(signal.SIGSTOP)
@@ -51,6 +60,8 @@ class Program:
         self.process.send_signal(signal.SIGCONT)
 
     def close(self) -> None:
+        for clock in self.clocks:
+            clock.close()
         self.go_on()
         self.process.terminate()
         try:
@@ -62,25 +73,124 @@ class Program:
     def packets(self) -> int:
         raise NotImplementedError
 
+    def _polling_threads(self) -> list:
+        return [cpu_clock.busiest_thread(self.process.pid, WORKER_LCORE)]
+
+    def cpu_ns(self) -> int:
+        """The time that its worker has had of the core."""
+        if not self.clocks:
+            self.clocks = [cpu_clock.ThreadClock(tid) for tid in self._polling_threads()]
+        return sum(clock.ns() for clock in self.clocks)
+
+    def _wait_for_cpu(self, until_ns: int, deadline: float) -> None:
+        while (left := until_ns - self.cpu_ns()) > 0:
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{type(self).__name__} did not get the core")
+            time.sleep(max(left / 1e9, 0.001))
+
+    def window(self, seconds: float) -> tuple:
+        """Packets, and the nanoseconds of the core that they took: at least `seconds`, however long others keep it."""
+        deadline = time.monotonic() + 20 * seconds + 10
+        self._wait_for_cpu(self.cpu_ns() + int(WARM_S * 1e9), deadline)
+        # A request takes a moment: the packets are of the middle between the two clocks.
+        start, wall = self.cpu_ns(), time.monotonic()
+        first = self.packets()
+        started = self.cpu_ns()
+        self._wait_for_cpu(started + int(seconds * 1e9), deadline)
+        end = self.cpu_ns()
+        last = self.packets()
+        ended = self.cpu_ns()
+        self.wall_s += time.monotonic() - wall
+        self.cpu_s += (ended - start) / 1e9
+        return last - first, (end + ended - start - started) / 2
+
     def rate(self, seconds: float) -> float:
-        """Packets per second over `seconds`, the program running."""
-        before, start = self.packets(), time.monotonic()
-        time.sleep(seconds)
-        after, end = self.packets(), time.monotonic()
-        return (after - before) / (end - start)
+        """Packets per second that its worker has of the core, the program running."""
+        packets, ns = self.window(seconds)
+        return packets / ns * 1e9
 
 
-class Sluice(Program):
+class Telemetry:
+    """The socket that every DPDK program has."""
+
+    def __init__(self, file_prefix: str, process: subprocess.Popen, deadline_s: float):
+        self.directory = pathlib.Path(os.environ.get("RUNTIME_DIRECTORY", "/var/run")) / "dpdk" / file_prefix
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        deadline = time.monotonic() + deadline_s
+        while True:
+            try:
+                self.socket.connect(str(self.directory / "dpdk_telemetry.v2"))
+                break
+            except OSError as error:
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError(f"{process.args[0]} did not start") from error
+                time.sleep(0.02)
+        self.socket.recv(16384)  # its greeting
+
+    def ask(self, command: str):
+        self.socket.send(command.encode())
+        return next(iter(json.loads(self.socket.recv(65536)).values()))
+
+    def port(self, number: int) -> dict:
+        return self.ask(f"/ethdev/stats,{number}") or {}
+
+    def close(self) -> None:
+        self.socket.close()
+        shutil.rmtree(self.directory, ignore_errors=True)  # 22.11 leaves it
+
+
+class DpdkProgram(Program):
+    """Counted by its TX port's driver, whoever it is."""
+
+    START_S = 120  # a full table, on a busy machine
+
+    def _start(self, arguments: list, file_prefix: str, log) -> None:
+        self.log = log
+        self.process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=log, stderr=log)
+        self.file_prefix = file_prefix
+        self.telemetry = None
+
+    def wait_until_forwarding(self) -> None:
+        deadline = time.monotonic() + self.START_S
+        try:
+            if self.telemetry is None:
+                self.telemetry = Telemetry(self.file_prefix, self.process, self.START_S)
+            while self.packets() == 0:
+                if self.process.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError(f"{self.process.args[0]} forwards nothing")
+                time.sleep(0.02)
+        except (OSError, ValueError, RuntimeError) as error:
+            self.close()
+            self.log.seek(0)
+            raise RuntimeError(f"{error}:\n{self.log.read()[-2000:]}") from error
+
+    def packets(self) -> int:
+        return self.telemetry.port(TX_PORT).get("opackets", 0)
+
+    def received(self) -> int:
+        return self.telemetry.port(0)["ipackets"]
+
+    def close(self) -> None:
+        super().close()
+        if self.telemetry is not None:
+            self.telemetry.close()
+
+
+def memory_arguments(hugepages: bool, memory_mb: int) -> list:
+    return ["--in-memory", "-m", str(memory_mb)] if hugepages else ["--no-huge", "-m", str(memory_mb)]
+
+
+class Sluice(DpdkProgram):
     def __init__(self, build: str, config: str, name: str):
+        super().__init__()
         self.directory = tempfile.TemporaryDirectory(prefix="sluice-bench-")
         self.socket = f"{self.directory.name}/s"
         path = pathlib.Path(self.directory.name) / f"{name}.yaml"
         path.write_text(config.replace("SOCKET", self.socket), encoding="utf-8")
-        self.log = open(f"{self.directory.name}/log", "w+", encoding="utf-8")
         self.ctl = f"{build}/app/sluicectl"
-        self.process = subprocess.Popen([f"{build}/app/sluice", "--log-level", "warning", str(path)],
-                                        stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL)
-        deadline = time.monotonic() + 20
+        self._start([f"{build}/app/sluice", "--log-level", "warning", str(path)], f"sluice-{name}",
+                    open(f"{self.directory.name}/log", "w+", encoding="utf-8"))
+        deadline = time.monotonic() + self.START_S
         while not pathlib.Path(self.socket).exists():
             if self.process.poll() is not None or time.monotonic() > deadline:
                 self.log.seek(0)
@@ -95,43 +205,19 @@ class Sluice(Program):
     def worker(self) -> dict:
         return self.ask("stats", "workers")[0]
 
-    def packets(self) -> int:
-        return self.worker()["packets"]
-
     def close(self) -> None:
         super().close()
         self.log.close()
         self.directory.cleanup()
 
 
-class Testpmd(Program):
+class Testpmd(DpdkProgram):
     """dpdk-testpmd in io mode: receive, transmit, nothing between; the floor."""
 
     def __init__(self, vdevs: list, hugepages: bool, name: str, memory_mb: int):
-        memory = ["--in-memory", "-m", str(memory_mb)] if hugepages else ["--no-huge", "-m", str(memory_mb)]
-        self.process = subprocess.Popen(
-            ["stdbuf", "-oL", "dpdk-testpmd", "-l", f"{CONTROL_LCORE},{WORKER_LCORE}", "--no-pci", "--no-telemetry", *memory,
-             f"--file-prefix={name}", *[f"--vdev={v}" for v in vdevs], "--", "-i", "--forward-mode=io",
-             "--nb-cores=1", "--burst=32", "--total-num-mbufs=20000", "--auto-start"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1)
-        self._until("testpmd> ")
-        while self.packets() == 0:  # the prompt may come before the first packet
-            time.sleep(0.05)
-
-    def _until(self, text: str) -> str:
-        seen = ""
-        while not seen.endswith(text):
-            character = self.process.stdout.read(1)
-            if not character:
-                raise RuntimeError(f"dpdk-testpmd ended:\n{seen}")
-            seen += character
-        return seen
-
-    def packets(self) -> int:
-        self.process.stdin.write("show port stats 0\n")
-        self.process.stdin.flush()
-        while True:
-            seen = self._until("\n")
-            if match := re.search(r"RX-packets: (\d+)", seen):
-                self._until("testpmd> ")
-                return int(match.group(1))
+        super().__init__()
+        self._start(["dpdk-testpmd", "-l", f"{CONTROL_LCORE},{WORKER_LCORE}", "--no-pci",
+                     *memory_arguments(hugepages, memory_mb), f"--file-prefix={name}", *[f"--vdev={v}" for v in vdevs],
+                     "--", "--forward-mode=io", "--nb-cores=1", "--burst=32", "--total-num-mbufs=20000", "--auto-start"],
+                    name, tempfile.TemporaryFile("w+", encoding="utf-8"))
+        self.wait_until_forwarding()
