@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The guard of instruction counts: what it reads out of callgrind's files, and what it says about a change."""
+"""The guard of instruction counts: what it reads out of callgrind's files, and what it says about a change. The rows of
+latency."""
 
 import argparse
 import contextlib
@@ -13,7 +14,7 @@ import unittest
 from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from benchlib import instructions  # noqa: E402
+from benchlib import instructions, latency  # noqa: E402
 
 DUMP = """# callgrind format
 desc: Trigger: Client Request: v4/small/plain
@@ -104,6 +105,28 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(status, 0)
         self.assertEqual(file["rows"], other)
         self.assertEqual(guard(other, file["rows"])[0], 0)
+
+
+def line(level: str, mode: str, turn: int) -> dict:
+    times = {part: (turn + 1) * (2.0 if mode == "adaptive" else 1.0) for part in latency.PERCENTILES}
+    return {"level": level, "mode": mode, "round": turn, "pps": 1e6, "sent": 9, "received": 9, "windows": 4, "clean": 3,
+            "bound_us": 500, **times}
+
+
+class Latency(unittest.TestCase):
+    def test_rows(self):
+        # In the order in which modes alternate, not in that of the table.
+        lines = [line(level, mode, turn) for turn in range(3) for level in ("max", "10", "50", "90")
+                 for mode in ("adaptive", "poll")] + [line("wakeup", "adaptive", 0)]
+        rows = {row.id: row.as_json() for row in latency.rows_of("ring", latency.gathered(lines))}
+        contract = [f"latency/ring/{level}/{mode}/{part}" for level in (10, 50, 90) for mode in ("poll", "adaptive")
+                    for part in ("p50", "p99", "p999", "max")]
+        self.assertLessEqual(set(contract), rows.keys())
+        self.assertEqual(rows["latency/ring/90/adaptive/p99"]["ratio"], 0.5)
+        self.assertEqual(rows["latency/ring/90/adaptive/p99"]["value"], 4.0)
+        self.assertEqual(rows["latency/ring/max/adaptive"]["ratio"], 1.0)
+        self.assertEqual(rows["latency/ring/wakeup/adaptive/max"]["bound_us"], 500)
+        self.assertNotIn("ratio", rows["latency/ring/10/poll/p50"])
 
 
 if __name__ == "__main__":
