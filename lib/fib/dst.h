@@ -121,6 +121,7 @@ public:
 
     /// Worker threads: any index that a table or map gave.
     const Dst& operator[](DstIndex index) const noexcept { return slots_[index]; }
+    const Dst* data() const noexcept { return &slots_[0]; }
 
     /// A slot of type kNone to fill before publishing its index, for a dst that leads out of
     /// `owner`. kLimit when all are in use.

@@ -35,6 +35,12 @@ public:
         return maybe(hash(a)) && std::ranges::binary_search(v6_, a);
     }
 
+    /// False: it is none of them. By its words in memory order.
+    bool may_contain(std::uint32_t v4) const noexcept { return maybe(hash(v4)); }
+    bool may_contain(std::uint64_t v6_first, std::uint64_t v6_second) const noexcept {
+        return maybe(hash(v6_first, v6_second));
+    }
+
     /// Is a packet to it for the router itself, whatever rules say?
     bool takes(const net::Ipv4Addr& a) const noexcept {
         return maybe(hash(a)) &&
@@ -48,17 +54,23 @@ public:
 
 private:
     static constexpr unsigned kFilterBits = 12;
+    static std::uint32_t hash(std::uint32_t word) noexcept {
+        return (word * 0x9e3779b1U) >> (32U - kFilterBits);
+    }
+    static std::uint32_t hash(std::uint64_t first, std::uint64_t second) noexcept {
+        return static_cast<std::uint32_t>(
+            ((first ^ (second * 0x9e3779b97f4a7c15U)) * 0xc2b2ae3d27d4eb4fU) >>
+            (64U - kFilterBits));
+    }
     static std::uint32_t hash(const net::Ipv4Addr& a) noexcept {
         std::uint32_t word = 0;
         std::memcpy(&word, a.bytes.data(), 4);
-        return (word * 0x9e3779b1U) >> (32U - kFilterBits);
+        return hash(word);
     }
     static std::uint32_t hash(const net::Ipv6Addr& a) noexcept {
         std::array<std::uint64_t, 2> words{};
         std::memcpy(words.data(), a.bytes.data(), 16);
-        return static_cast<std::uint32_t>(
-            ((words[0] ^ (words[1] * 0x9e3779b97f4a7c15U)) * 0xc2b2ae3d27d4eb4fU) >>
-            (64U - kFilterBits));
+        return hash(words[0], words[1]);
     }
     bool maybe(std::uint32_t h) const noexcept {
         return ((filter_[h / 64U] >> (h % 64U)) & 1U) != 0;

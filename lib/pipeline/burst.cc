@@ -19,11 +19,10 @@ namespace sluice::pipeline {
 
 namespace {
 
-/// Input to forward of one family, and the meter of its cache around what the cache decides about.
-template <auto Input, auto Decide, auto Forward, auto Remember, class Addr>
+/// From decide to forward of one family, and the meter of its cache around what the cache decides
+/// about.
+template <auto Decide, auto Forward, auto Remember, class Addr>
 void process(Context& c, Batch<Addr>& batch, CacheMeter& meter, StageTimer& timer) noexcept {
-    Input(c, batch);
-    timer.stage_done(stats::Stage::kInput);
     const fib::CacheMode mode = c.shared.cache_mode.load(std::memory_order_relaxed);
     const bool metered = mode == fib::CacheMode::kAuto;
     const bool use_cache = mode == fib::CacheMode::kOn || (metered && meter.use());
@@ -57,12 +56,12 @@ void process_burst(Context& c,
     Batch4& ip4 = storage.ip4;
     Batch6& ip6 = storage.ip6;
     classify(c, port, burst, ip4, ip6);
-    timer.stage_done(stats::Stage::kClassify);
+    timer.stage_done(stats::Stage::kInput);
     if (ip4.count != 0) {
-        process<ip4_input, ip4_decide, ip4_forward, ip4_remember>(c, ip4, c.caches.meter4, timer);
+        process<ip4_decide, ip4_forward, ip4_remember>(c, ip4, c.caches.meter4, timer);
     }
     if (ip6.count != 0) {
-        process<ip6_input, ip6_decide, ip6_forward, ip6_remember>(c, ip6, c.caches.meter6, timer);
+        process<ip6_decide, ip6_forward, ip6_remember>(c, ip6, c.caches.meter6, timer);
     }
     // Before the next queue's packets displace these from the processor's caches.
     c.transmit.flush();

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include <rte_mbuf.h>
@@ -12,6 +13,7 @@
 #include "fib/netdev_view.h"
 #include "net/wire.h"
 #include "pipeline/stages.h"
+#include "pipeline/straight.h"
 
 namespace sluice::pipeline {
 
@@ -132,6 +134,127 @@ void place(Packet& p, rte_mbuf* m, const fib::NetdevView* in, const Verdict& v) 
     p.flags = v.flags;
 }
 
+// Whatever the straight way does not take.
+void classify_any(Context& c,
+                  const fib::NetdevView& port,
+                  rte_mbuf* m,
+                  ReceiveCounter& received,
+                  Batch4& ip4,
+                  Batch6& ip6) noexcept {
+    const std::size_t wanted = std::min<std::size_t>(kContiguous, m->pkt_len);
+    const bool contiguous = m->data_len >= wanted || pull_up(*m, wanted);
+    Verdict v =
+        contiguous ? classify_frame(c, port, *m) : Verdict{.reason = DropReason::kEthTooShort};
+    const fib::NetdevView* in = v.in != nullptr ? v.in : &port;
+    received.count(in->id, m->pkt_len);
+    if (v.reason != DropReason::kNone) {
+        c.stats.drop(in->id, v.reason, 0);
+        rte_pktmbuf_free(m);
+    } else if (v.type == net::kEtherTypeIpv4) {
+        v.flags |= checksum_flag(*m);
+        Packet& p = ip4.packets[ip4.count];
+        place(p, m, in, v);
+        if (ip4_input(c, p)) {
+            ip4.destinations[ip4.count++] = p.ip4().destination;
+        }
+    } else if (v.type == net::kEtherTypeIpv6) {
+        v.flags |= Packet::kIpv6;
+        Packet& p = ip6.packets[ip6.count];
+        place(p, m, in, v);
+        if (ip6_input(c, p)) {
+            ip6.destinations[ip6.count++] = p.ip6().destination;
+        }
+    } else if (v.type == net::kEtherTypeArp) {
+        Packet p;
+        place(p, m, in, v);
+        punt(c, p);
+    } else {
+        c.stats.drop(in->id, DropReason::kEthUnknownType, 0);
+        rte_pktmbuf_free(m);
+    }
+}
+
+// The sub-interface of the tag that was last asked about.
+class TaggedIngress {
+public:
+    TaggedIngress(const Context& c, const fib::NetdevView& port) : c_(c), port_(port) {}
+    const StraightIngress& find(std::uint16_t id) noexcept {
+        if (id != id_) {
+            id_ = id;
+            const NetdevId netdev = port_.vlans != nullptr ? (*port_.vlans)[id] : kBlackholeNetdev;
+            const fib::NetdevView* in =
+                netdev != kBlackholeNetdev ? c_.shared.netdev(netdev) : nullptr;
+            ingress_ = in != nullptr ? StraightIngress(*in, kBytes) : StraightIngress{};
+        }
+        return ingress_;
+    }
+    static constexpr std::uint8_t kBytes = sizeof(net::EthernetHeader) + sizeof(net::VlanTag);
+
+private:
+    const Context& c_;
+    const fib::NetdevView& port_;
+    std::uint16_t id_ = 0;  // a priority tag's, which is the port's and rare
+    StraightIngress ingress_;
+};
+
+// Puts the frame into its batch if it is on the straight way.
+bool classify_straight(const StraightIngress& port,
+                       TaggedIngress& tagged,
+                       rte_mbuf* m,
+                       ReceiveCounter& received,
+                       Batch4& ip4,
+                       Batch6& ip6) noexcept {
+    constexpr std::uint32_t kLeast = TaggedIngress::kBytes + sizeof(net::Ipv4Header);
+    const std::uint32_t bytes = m->pkt_len;
+    if (bytes != m->data_len || bytes < kLeast || (m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0)
+        [[unlikely]] {
+        return false;
+    }
+    std::uint8_t* frame = rte_pktmbuf_mtod(m, std::uint8_t*);
+    const StraightIngress* in = &port;
+    std::uint8_t* l3 = frame + sizeof(net::EthernetHeader);
+    auto type = load<std::uint32_t>(l3 - 2);
+    if (static_cast<std::uint16_t>(type) == StraightIngress::kTypeVlan) {
+        in = &tagged.find(rte_bswap16(static_cast<std::uint16_t>(type >> 16U)) & 0x0fffU);
+        l3 += sizeof(net::VlanTag);
+        type = load<std::uint32_t>(l3 - 2);
+    }
+    if ((load<std::uint64_t>(frame) & StraightIngress::kMacBits) != in->mac) [[unlikely]] {
+        return false;
+    }
+    const auto room = static_cast<std::uint32_t>(bytes - static_cast<std::size_t>(l3 - frame));
+    // What a frame of the least length has behind the packet stays (output.cc).
+    const std::uint32_t spare = room + kMinFrame + 1 - bytes;
+    const auto place_straight = [&](Packet& p, std::uint16_t length, std::uint8_t flags) {
+        p = in->model;
+        p.m = m;
+        p.l3 = l3;
+        p.length = length;
+        p.flags |= flags;
+        received.count(p.book, bytes);
+    };
+    if ((type & StraightIngress::kBits4) == in->type4) {
+        const std::uint8_t good = checksum_flag(*m);
+        const std::uint16_t length = straight4(l3, room, spare, good != 0, *in->local);
+        if (length == 0) [[unlikely]] {
+            return false;
+        }
+        std::memcpy(&ip4.destinations[ip4.count], l3 + offsetof(net::Ipv4Header, destination), 4);
+        place_straight(ip4.packets[ip4.count++], length, 0);
+        return true;
+    }
+    if ((type & StraightIngress::kBits6) == in->type6 && room >= sizeof(net::Ipv6Header)) {
+        const std::uint16_t length = straight6(l3, room, spare, *in->local);
+        if (length == 0) [[unlikely]] {
+            return false;
+        }
+        std::memcpy(&ip6.destinations[ip6.count], l3 + offsetof(net::Ipv6Header, destination), 16);
+        place_straight(ip6.packets[ip6.count++], length, Packet::kIpv6);
+        return true;
+    }
+    return false;
+}
+
 }  // namespace
 
 void classify(Context& c,
@@ -140,6 +263,8 @@ void classify(Context& c,
               Batch4& ip4,
               Batch6& ip6) noexcept {
     ReceiveCounter received(c);
+    const StraightIngress straight(port, sizeof(net::EthernetHeader));
+    TaggedIngress tagged(c, port);
     ip4.count = 0;
     ip6.count = 0;
     for (std::size_t i = 0; i < burst.size() && i < kPrefetchAhead; ++i) {
@@ -149,29 +274,8 @@ void classify(Context& c,
         if (i + kPrefetchAhead < burst.size()) {
             rte_prefetch0(rte_pktmbuf_mtod(burst[i + kPrefetchAhead], void*));
         }
-        rte_mbuf* m = burst[i];
-        const std::size_t wanted = std::min<std::size_t>(kContiguous, m->pkt_len);
-        const bool contiguous = m->data_len >= wanted || pull_up(*m, wanted);
-        Verdict v =
-            contiguous ? classify_frame(c, port, *m) : Verdict{.reason = DropReason::kEthTooShort};
-        const fib::NetdevView* in = v.in != nullptr ? v.in : &port;
-        received.count(in->id, m->pkt_len);
-        if (v.reason != DropReason::kNone) [[unlikely]] {
-            c.stats.drop(in->id, v.reason, 0);
-            rte_pktmbuf_free(m);
-        } else if (v.type == net::kEtherTypeIpv4) {
-            v.flags |= checksum_flag(*m);
-            place(ip4.packets[ip4.count++], m, in, v);
-        } else if (v.type == net::kEtherTypeIpv6) {
-            v.flags |= Packet::kIpv6;
-            place(ip6.packets[ip6.count++], m, in, v);
-        } else if (v.type == net::kEtherTypeArp) {
-            Packet p;
-            place(p, m, in, v);
-            punt(c, p);
-        } else {
-            c.stats.drop(in->id, DropReason::kEthUnknownType, 0);
-            rte_pktmbuf_free(m);
+        if (!classify_straight(straight, tagged, burst[i], received, ip4, ip6)) [[unlikely]] {
+            classify_any(c, port, burst[i], received, ip4, ip6);
         }
     }
     received.flush();

@@ -32,12 +32,17 @@ struct Packet {
     NetdevId book{};                      // whose books it is on: in->id, or `lo` when originated
     std::uint8_t l2_bytes = 0;            // from the frame's start to l3
     std::uint8_t flags = 0;
+    // Of one on the straight way only:
+    std::uint16_t length = 0;  // of the IP packet, without padding
+    NetdevId
+        turn_back{};  // out of there it would be a redirect's business; kBlackholeNetdev: nowhere
 
     static constexpr std::uint8_t kLinkGroup = 1;     // came in a broadcast or multicast frame
     static constexpr std::uint8_t kOriginated = 2;    // ours: no TTL, no errors about it
     static constexpr std::uint8_t kChecksumGood = 4;  // the device verified the IPv4 header
     static constexpr std::uint8_t kIpv6 = 8;
     static constexpr std::uint8_t kIpBroadcast = 16;  // to a directed broadcast address
+    static constexpr std::uint8_t kStraight = 32;     // nothing is special about it (straight.h)
 
     bool is(std::uint8_t flag) const noexcept { return (flags & flag) != 0; }
     unsigned family() const noexcept { return is(kIpv6) ? 2 : 1; }
@@ -53,6 +58,7 @@ struct Packet {
         return *reinterpret_cast<net::Ipv6Header*>(l3);  // NOLINT: input stage checked the length
     }
 };
+static_assert(sizeof(Packet) == 32);
 
 /// What the stages of one worker work on. Owned by the worker; nothing here is shared but what says
 /// so.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -10,27 +11,61 @@
 #include "fib/dst.h"
 #include "fib/dst_cache.h"
 #include "fib/neighbor_map.h"
+#include "net/checksum.h"
+#include "net/wire.h"
 #include "pipeline/stages.h"
 #include "stats/counters.h"
 
 /// What forwarding is to both families.
 namespace sluice::pipeline {
 
-/// `act` on each packet's dst; `route` is the way of one whose dst turned out not to be valid any
-/// more: once more, from the tables.
-template <class Addr>
+/// May a packet on the straight way leave by `dst` with nothing but a new TTL and header?
+inline bool leads_straight(const fib::Dst& dst, const Packet& p) noexcept {
+    return dst.type == fib::DstType::kUnicast &&
+           dst.state.load(std::memory_order_acquire) == fib::Dst::kResolved &&
+           p.length <= dst.mtu && dst.out != p.turn_back;
+}
+
+inline void lower_ttl(net::Ipv4Header& ip) noexcept {
+    net::decrement_ttl(ip);
+}
+inline void lower_ttl(net::Ipv6Header& ip) noexcept {
+    --ip.hop_limit;
+}
+
+/// The packets on the straight way at once, `act` on each other one's dst; `route` is the way of
+/// one whose dst turned out not to be valid any more: once more, from the tables.
+template <class Header, class Addr>
 void forward_batch(Context& c,
                    Batch<Addr>& batch,
                    fib::DstCache<Addr>& cache,
                    stats::CacheCounters& counters,
                    Outcome (&act)(Context&, Packet&, const fib::Dst&) noexcept,
                    void (&route)(Context&, Packet&) noexcept) noexcept {
-    for (std::size_t i = 0; i < batch.count; ++i) {
-        rte_prefetch0(&c.shared.dsts[batch.dsts[i]]);
+    constexpr std::size_t kPrefetchAhead = 8;
+    const fib::Dst* const dsts = c.shared.dsts.data();
+    for (std::size_t i = 0; i < kPrefetchAhead && i < batch.count; ++i) {
+        rte_prefetch0(&dsts[batch.dsts[i]]);
     }
     for (std::size_t i = 0; i < batch.count; ++i) {
-        const Outcome outcome = act(c, batch.packets[i], c.shared.dsts[batch.dsts[i]]);
-        if (outcome == Outcome::kPassed) [[likely]] {
+        rte_prefetch0(&dsts[batch.dsts[i + kPrefetchAhead]]);  // the array has room behind
+        Packet& p = batch.packets[i];
+        const fib::Dst& dst = dsts[batch.dsts[i]];
+        if (p.is(Packet::kStraight) && leads_straight(dst, p)) [[likely]] {
+            lower_ttl(*reinterpret_cast<Header*>(p.l3));  // NOLINT: classify checked the length
+            if (dst.counter != 0) {
+                stats::bump(c.stats.next_hop(dst.counter));
+            }
+            if (p.l2_bytes == dst.rewrite_bytes) [[likely]] {
+                dst.write_rewrite(p.l3 - dst.rewrite_bytes);
+                c.transmit.enqueue(dst.port, p.m, p.book, dst.out, sizeof(Addr) == 4 ? 1 : 2);
+            } else {
+                transmit(c, p, dst, p.length);
+            }
+            continue;
+        }
+        const Outcome outcome = act(c, p, dst);
+        if (outcome == Outcome::kPassed) {
             continue;
         }
         if (outcome == Outcome::kInvalid) {
@@ -38,7 +73,7 @@ void forward_batch(Context& c,
                 stats::bump(counters.stale);
                 cache.erase(batch.destinations[i], batch.tails[i]);
             }
-            route(c, batch.packets[i]);
+            route(c, p);
         }
         batch.dsts[i] = fib::kNoRoute;
     }

@@ -175,7 +175,8 @@ Outcome ip4_act(Context& c, Packet& p, const fib::Dst& dst) noexcept {
 }
 
 void ip4_forward(Context& c, Batch4& batch) noexcept {
-    forward_batch(c, batch, c.caches.destinations4, c.stats.worker().caches[0], ip4_act, ip4_route);
+    forward_batch<net::Ipv4Header>(
+        c, batch, c.caches.destinations4, c.stats.worker().caches[0], ip4_act, ip4_route);
 }
 
 }  // namespace sluice::pipeline

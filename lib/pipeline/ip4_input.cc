@@ -59,33 +59,22 @@ DropReason check(Context& c, const Packet& p) noexcept {
 
 }  // namespace
 
-void ip4_input(Context& c, Batch4& batch) noexcept {
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < batch.count; ++i) {
-        Packet& p = batch.packets[i];
-        const DropReason reason = check(c, p);
-        if (reason != DropReason::kNone) [[unlikely]] {
-            c.drop(p, reason);
-            continue;
-        }
-        const net::Ipv4Addr destination = p.ip4().destination;
-        if (destination.bytes[0] >= 224) [[unlikely]] {
-            if (destination.is_limited_broadcast() || destination == kAllHosts) {
-                ip4_local(c, p);
-                continue;
-            }
-            if (destination.is_multicast()) {
-                c.drop(p, DropReason::kDestinationMulticast);
-                continue;
-            }
-        }
-        batch.destinations[kept] = destination;
-        if (kept != i) {
-            batch.packets[kept] = p;
-        }
-        ++kept;
+bool ip4_input(Context& c, Packet& p) noexcept {
+    const DropReason reason = check(c, p);
+    if (reason != DropReason::kNone) {
+        c.drop(p, reason);
+        return false;
     }
-    batch.count = kept;
+    const net::Ipv4Addr destination = p.ip4().destination;
+    if (destination.is_limited_broadcast() || destination == kAllHosts) {
+        ip4_local(c, p);
+        return false;
+    }
+    if (destination.is_multicast()) {
+        c.drop(p, DropReason::kDestinationMulticast);
+        return false;
+    }
+    return true;
 }
 
 }  // namespace sluice::pipeline

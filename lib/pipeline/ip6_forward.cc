@@ -151,7 +151,8 @@ Outcome ip6_act(Context& c, Packet& p, const fib::Dst& dst) noexcept {
 }
 
 void ip6_forward(Context& c, Batch6& batch) noexcept {
-    forward_batch(c, batch, c.caches.destinations6, c.stats.worker().caches[1], ip6_act, ip6_route);
+    forward_batch<net::Ipv6Header>(
+        c, batch, c.caches.destinations6, c.stats.worker().caches[1], ip6_act, ip6_route);
 }
 
 }  // namespace sluice::pipeline

@@ -62,27 +62,13 @@ bool decide_by_scope(Context& c, Packet& p) noexcept {
 
 }  // namespace
 
-void ip6_input(Context& c, Batch6& batch) noexcept {
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < batch.count; ++i) {
-        Packet& p = batch.packets[i];
-        const DropReason reason = check(p);
-        if (reason != DropReason::kNone) [[unlikely]] {
-            c.drop(p, reason);
-            continue;
-        }
-        const net::Ipv6Addr& destination = p.ip6().destination;
-        // fe80::/10 and ff00::/8 are all that begins with 0xfe or 0xff and is in use.
-        if (destination.bytes[0] >= 0xfe && decide_by_scope(c, p)) [[unlikely]] {
-            continue;
-        }
-        batch.destinations[kept] = destination;
-        if (kept != i) {
-            batch.packets[kept] = p;
-        }
-        ++kept;
+bool ip6_input(Context& c, Packet& p) noexcept {
+    const DropReason reason = check(p);
+    if (reason != DropReason::kNone) {
+        c.drop(p, reason);
+        return false;
     }
-    batch.count = kept;
+    return !decide_by_scope(c, p);
 }
 
 }  // namespace sluice::pipeline

@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <cstring>
 
-#include <rte_ether.h>
 #include <rte_mbuf.h>
 
 #include "base/drop_reason.h"
 #include "fib/dst.h"
 #include "pipeline/stages.h"
+#include "pipeline/straight.h"
 
 namespace sluice::pipeline {
 
@@ -57,9 +57,6 @@ void trim_to(rte_mbuf& m, std::size_t bytes) noexcept {
 
 namespace {
 
-// Ethernet's least frame without FCS: padding up to it stays, since the device would put it back.
-constexpr std::size_t kMinFrame = RTE_ETHER_MIN_LEN - RTE_ETHER_CRC_LEN;
-
 // The frame's start moves so that the new header ends where L3 begins.
 bool fit_header(rte_mbuf& m, unsigned old_bytes, unsigned new_bytes) noexcept {
     if (new_bytes > old_bytes) {
@@ -80,7 +77,7 @@ void transmit(
         c.drop(p, DropReason::kNoBuffer);
         return;
     }
-    const std::size_t frame = std::max(dst.rewrite_bytes + l3_bytes, kMinFrame);
+    const std::size_t frame = std::max<std::size_t>(dst.rewrite_bytes + l3_bytes, kMinFrame);
     if (m.pkt_len > frame) [[unlikely]] {
         trim_to(m, frame);
     }

@@ -56,19 +56,20 @@ struct Batch {
 using Batch4 = Batch<net::Ipv4Addr>;
 using Batch6 = Batch<net::Ipv6Addr>;
 
-/// Link layer (classify.cc): destination MAC, VLAN tag, EtherType; IP packets go to the batches,
-/// ARP to the control thread. `port`: the netdev of the port that the burst came from.
+/// Link layer (classify.cc): destination MAC, VLAN tag, EtherType; IP packets that pass input too
+/// go to the batches with their destinations, ARP to the control thread. `port`: the netdev of the
+/// port that the burst came from.
 void classify(Context& c,
               const fib::NetdevView& port,
               std::span<rte_mbuf* const> burst,
               Batch4& ip4,
               Batch6& ip6) noexcept;
 
-/// Header validation and martians (ip4_input.cc, ip6_input.cc). What is for this router whatever
-/// the table says (multicast, limited broadcast, link-local) is dealt with here; the rest stays in
-/// the batch, closed up, with its destination.
-void ip4_input(Context& c, Batch4& batch) noexcept;
-void ip6_input(Context& c, Batch6& batch) noexcept;
+/// Header validation and martians of a packet that is not on the straight way (ip4_input.cc,
+/// ip6_input.cc). What is for this router whatever the table says (multicast, limited broadcast,
+/// link-local) is dealt with here. True: it goes on; false: it has ended.
+bool ip4_input(Context& c, Packet& p) noexcept;
+bool ip6_input(Context& c, Packet& p) noexcept;
 
 /// Fills batch.dsts (decide.cc): rules, table, VRF, group, source validation; from the cache where
 /// `use_cache` and it has them. A packet that must not go on gets one of the dsts for that.

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
@@ -23,49 +22,65 @@ std::uint16_t send_to_device(std::uint16_t port,
 }  // namespace
 
 Transmitter::Transmitter(std::uint16_t queue, stats::Block& stats, Send send)
-    : queue_(queue), send_(send != nullptr ? send : send_to_device), stats_(stats) {
-    buffers_.reserve(RTE_MAX_ETHPORTS);
-    for (unsigned port = 0; port < RTE_MAX_ETHPORTS; ++port) {
-        buffers_.push_back(std::make_unique<Buffer>());
+    : buffers_(RTE_MAX_ETHPORTS),
+      queue_(queue),
+      send_(send != nullptr ? send : send_to_device),
+      stats_(stats) {}
+
+void Transmitter::begin_run(std::uint16_t port, const Book& book) noexcept {
+    Buffer& buffer = buffers_[port];
+    if (!buffer.listed) {
+        buffer.listed = true;
+        dirty_[dirty_count_++] = port;
     }
+    if (buffer.open.book.used != 0) {
+        buffer.closed[buffer.runs++] = buffer.open;
+    }
+    buffer.open = {.book = book, .first = buffer.count};
 }
 
-void Transmitter::flush_port(std::uint16_t port) noexcept {
-    Buffer& buffer = *buffers_[port];
-    const std::uint32_t count = buffer.count;
-    if (count == 0) {
-        return;
-    }
-    buffer.count = 0;
-    const std::uint32_t sent =
-        send_(port, queue_, buffer.packets.data(), static_cast<std::uint16_t>(count));
-
-    // Booked per run of equal books, which is nearly always the whole burst.
-    std::uint32_t i = 0;
-    while (i < sent) {
-        const Book book = buffer.books[i];
-        const std::uint32_t first = i;
-        std::uint64_t bytes = 0;
-        do {
-            bytes += buffer.bytes[i];
-            ++i;
-        } while (i < sent && buffer.books[i] == book);
-        stats::NetdevCounters& out = stats_.netdev(book.out);
-        stats::bump(out.tx_packets, i - first);
-        stats::bump(out.tx_bytes, bytes);
-        if (book.booked) {
-            stats::bump(stats_.netdev(book.book).forwarded, i - first);
+// Takes what the device left over out of the last runs: these mbufs are still ours to read.
+void Transmitter::drop_untaken(Buffer& buffer, std::uint32_t sent) noexcept {
+    for (std::uint32_t i = buffer.count; i-- > sent;) {
+        while (buffer.closed[buffer.runs - 1].first > i) {
+            --buffer.runs;
         }
-    }
-    for (; i < count; ++i) {
-        const Book& book = buffer.books[i];
-        if (book.booked) {
-            stats_.drop(book.book, DropReason::kTxFull, book.family);
+        Run& run = buffer.closed[buffer.runs - 1];
+        run.bytes -= buffer.packets[i]->pkt_len;
+        if (run.book.booked) {
+            stats_.drop(run.book.book, DropReason::kTxFull, run.book.family);
         } else {
-            stats::bump(stats_.netdev(book.out).fragments_lost);
+            stats::bump(stats_.netdev(run.book.out).fragments_lost);
         }
         rte_pktmbuf_free(buffer.packets[i]);
     }
+    buffer.count = sent;
+}
+
+void Transmitter::flush_port(std::uint16_t port) noexcept {
+    Buffer& buffer = buffers_[port];
+    if (buffer.count == 0) {
+        return;
+    }
+    buffer.closed[buffer.runs++] = buffer.open;
+    buffer.open = {};
+    const std::uint32_t sent =
+        send_(port, queue_, buffer.packets.data(), static_cast<std::uint16_t>(buffer.count));
+    if (sent < buffer.count) [[unlikely]] {
+        drop_untaken(buffer, sent);
+    }
+    for (std::uint32_t r = 0; r < buffer.runs; ++r) {
+        const Run& run = buffer.closed[r];
+        const std::uint32_t end = r + 1 < buffer.runs ? buffer.closed[r + 1].first : buffer.count;
+        stats::NetdevCounters& out = stats_.netdev(run.book.out);
+        stats::bump(out.tx_packets, end - run.first);
+        stats::bump(out.tx_bytes, run.bytes);
+        if (run.book.booked) {
+            stats::bump(stats_.netdev(run.book.book).forwarded, end - run.first);
+        }
+    }
+    buffer.count = 0;
+    buffer.runs = 0;
 }
 
 }  // namespace sluice::pipeline

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include <rte_config.h>
@@ -37,16 +37,14 @@ public:
                  NetdevId out,
                  unsigned family,
                  bool booked = true) noexcept {
-        Buffer& buffer = *buffers_[port];
-        if (!buffer.listed) {
-            buffer.listed = true;
-            dirty_[dirty_count_++] = port;
+        Buffer& buffer = buffers_[port];
+        const Book entry{book, out, static_cast<std::uint8_t>(family), booked};
+        if (buffer.open.book != entry) [[unlikely]] {
+            begin_run(port, entry);
         }
-        const std::uint32_t i = buffer.count++;
-        buffer.packets[i] = m;
-        buffer.books[i] = {book, out, static_cast<std::uint8_t>(family), booked};
-        buffer.bytes[i] = m->pkt_len;
-        if (buffer.count == kBufferPackets) {
+        buffer.open.bytes += m->pkt_len;
+        buffer.packets[buffer.count++] = m;
+        if (buffer.count == kBufferPackets) [[unlikely]] {
             flush_port(port);
         }
     }
@@ -54,7 +52,7 @@ public:
     /// Sends what is buffered; once per round, before the quiescent state.
     void flush() noexcept {
         for (std::size_t i = 0; i < dirty_count_; ++i) {
-            buffers_[dirty_[i]]->listed = false;
+            buffers_[dirty_[i]].listed = false;
             flush_port(dirty_[i]);
         }
         dirty_count_ = 0;
@@ -62,23 +60,35 @@ public:
 
 private:
     struct Book {
-        NetdevId book;
-        NetdevId out;
-        std::uint8_t family;
-        bool booked;
-        friend bool operator==(const Book&, const Book&) = default;
+        NetdevId book{};
+        NetdevId out{};
+        std::uint8_t family = 0;
+        bool booked = false;
+        std::uint16_t used = 1;  // 0: nothing is booked by it
+        friend bool operator==(const Book& a, const Book& b) {
+            return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+        }
+    };
+    /// Packets in a row that are booked alike, nearly always the whole burst.
+    struct Run {
+        Book book{{}, {}, 0, false, 0};
+        std::uint64_t bytes = 0;
+        std::uint32_t first = 0;  // in packets; it ends where the next begins
     };
     struct alignas(64) Buffer {
         std::uint32_t count = 0;
+        std::uint32_t runs = 0;  // closed ones
+        Run open;
         bool listed = false;  // in dirty_
         std::array<rte_mbuf*, kBufferPackets> packets;
-        std::array<Book, kBufferPackets> books;
-        std::array<std::uint32_t, kBufferPackets> bytes;
+        std::array<Run, kBufferPackets + 1> closed;
     };
 
+    void begin_run(std::uint16_t port, const Book& book) noexcept;
     void flush_port(std::uint16_t port) noexcept;
+    void drop_untaken(Buffer& buffer, std::uint32_t sent) noexcept;
 
-    std::vector<std::unique_ptr<Buffer>> buffers_;         // by ethdev id, all made at start
+    std::vector<Buffer> buffers_;                          // by ethdev id
     std::array<std::uint16_t, RTE_MAX_ETHPORTS> dirty_{};  // ports to flush this round
     std::size_t dirty_count_ = 0;
     std::uint16_t queue_;

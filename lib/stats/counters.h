@@ -44,18 +44,10 @@ struct NetdevCounters {
 };
 
 /// Parts of a worker's round whose cost `stats workers` shows.
-enum class Stage : std::uint8_t {
-    kReceive,
-    kClassify,
-    kInput,
-    kLookup,
-    kForward,
-    kTransmit,
-    kCount
-};
+enum class Stage : std::uint8_t { kReceive, kInput, kLookup, kForward, kTransmit, kCount };
 inline constexpr std::size_t kStages = std::to_underlying(Stage::kCount);
 inline constexpr std::array<const char*, kStages> kStageNames{
-    "receive", "classify", "input", "lookup", "forward", "transmit"};
+    "receive", "input", "lookup", "forward", "transmit"};
 
 /// Of one worker's cache of one family; in packets.
 struct CacheCounters {
