@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The guard of instruction counts: what it reads out of callgrind's files, and what it says about a change. The rows of
-latency."""
+latency and of workers."""
 
 import argparse
 import contextlib
@@ -14,7 +14,7 @@ import unittest
 from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from benchlib import instructions, latency  # noqa: E402
+from benchlib import instructions, latency, workers  # noqa: E402
 
 DUMP = """# callgrind format
 desc: Trigger: Client Request: v4/small/plain
@@ -127,6 +127,17 @@ class Latency(unittest.TestCase):
         self.assertEqual(rows["latency/ring/max/adaptive"]["ratio"], 1.0)
         self.assertEqual(rows["latency/ring/wakeup/adaptive/max"]["bound_us"], 500)
         self.assertNotIn("ratio", rows["latency/ring/10/poll/p50"])
+
+
+class Workers(unittest.TestCase):
+    def test_only_undisturbed_rounds_count_where_there_are_any(self):
+        disturbed = {"both": 900, "alone": 100, "apart": 100, "clean": False}
+        clean = [{"both": 100, "alone": 100, "apart": 90, "clean": True}] * 3
+        rows = {row.id: row.as_json() for row in workers.rows_of("v4", [disturbed, *clean])}
+        self.assertEqual(rows["workers/v4/2/alone"]["ratio"], 1.0)
+        self.assertEqual(rows["workers/v4/2/apart"]["ratio"], 0.9)
+        self.assertEqual(rows["workers/v4/2/apart"]["clean_rounds"], 0.75)
+        self.assertAlmostEqual(workers.rows_of("v6", [disturbed])[0].as_json()["ratio"], 1 / 9)
 
 
 if __name__ == "__main__":

@@ -6,14 +6,14 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+
+#include "preemptions.h"
 
 /// Paced packets that carry the time at which they were sent, and how long they took.
 namespace sluice::test {
@@ -69,43 +69,6 @@ private:
     std::vector<std::uint64_t> counts_ = std::vector<std::uint64_t>(64U << kBits);
     std::uint64_t count_ = 0;
     std::uint64_t max_ = 0;
-};
-
-/// How often threads had to make room for others on their core: of a window in which that happened
-/// the latencies are the scheduler's.
-class Preemptions {
-public:
-    /// By the thread's directory in /proc.
-    void watch(const std::filesystem::path& task) { tasks_.push_back(task / "status"); }
-    /// The first DPDK worker of a process.
-    void watch_worker(const std::string& pid) {
-        for (const auto& task : std::filesystem::directory_iterator("/proc/" + pid + "/task")) {
-            std::string name;
-            std::ifstream(task.path() / "comm") >> name;
-            if (name.find("worker") != std::string::npos) {
-                watch(task.path());
-                return;
-            }
-        }
-    }
-    std::uint64_t count() const {
-        std::uint64_t sum = 0;
-        for (const auto& task : tasks_) {
-            std::ifstream file(task);
-            std::string word;
-            while (file >> word) {
-                if (word == "nonvoluntary_ctxt_switches:") {
-                    std::uint64_t switches = 0;
-                    file >> switches;
-                    sum += switches;
-                }
-            }
-        }
-        return sum;
-    }
-
-private:
-    std::vector<std::filesystem::path> tasks_;
 };
 
 struct Window {

@@ -26,6 +26,7 @@
 #include "base/check.h"
 #include "latency.h"
 #include "pipeline/worker.h"
+#include "preemptions.h"
 #include "stats/counters.h"
 #include "support/packet.h"
 #include "worker_bench.h"
@@ -99,7 +100,7 @@ class Bench {
 public:
     Bench() : router_({"net_ring0"}, "net_ring1"), wire_(router_) {
         preemptions_.watch("/proc/thread-self");
-        preemptions_.watch_worker("self");
+        preemptions_.watch_workers("self");
         router_.poll(0, true);
         router_.launch(0, 1);
     }

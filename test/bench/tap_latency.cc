@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "latency.h"
+#include "preemptions.h"
 
 namespace sluice::test {
 
@@ -121,7 +122,7 @@ int main(int argc, char** argv) {
     }
     TapWire wire(argv[1], argv[2], argv[3], argv[4]);
     Preemptions preemptions;
-    preemptions.watch_worker(argv[5]);
+    preemptions.watch_workers(argv[5]);
     const std::string_view level = argv[6];
     Load load{.per_second = 0, .seconds = std::stod(argv[7])};
     if (level == "wakeup") {
