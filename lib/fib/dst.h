@@ -104,7 +104,7 @@ struct alignas(64) Dst {
                     rewrite.data())))  // NOLINT: aligned by Dst
                 .load(std::memory_order_relaxed);
         std::memcpy(l2, &word, 8);
-        std::memcpy(l2 + 8, rewrite.data() + 8, 6);
+        std::memcpy(l2 + 6, rewrite.data() + 6, 8);  // with two bytes of our own MAC once more
         if (rewrite_bytes > 14) {
             std::memcpy(l2 + 14, rewrite.data() + 14, 4);
         }

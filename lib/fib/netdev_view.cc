@@ -17,7 +17,7 @@ LocalAddresses::LocalAddresses(std::vector<net::Ipv4Addr> v4,
     std::ranges::sort(v6_);
     std::ranges::sort(broadcasts_);
     const auto mark = [this](std::uint32_t h) {
-        filter_[h / 64U] |= std::uint64_t{1} << (h % 64U);
+        filter_[h / 32U] |= 1U << (h % 32U);
     };
     for (const auto& a : v4_) {
         mark(hash(a));

@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -37,9 +38,14 @@ public:
 
     /// False: it is none of them. By its words in memory order.
     bool may_contain(std::uint32_t v4) const noexcept { return maybe(hash(v4)); }
-    bool may_contain(std::uint64_t v6_first, std::uint64_t v6_second) const noexcept {
-        return maybe(hash(v6_first, v6_second));
-    }
+    using Words = std::array<std::uint32_t, 4>;
+    bool may_contain(const Words& v6) const noexcept { return maybe(hash(v6)); }
+
+    /// The filter, for those who ask about many at once: bit hash(a) is set for each address a.
+    const std::uint32_t* filter() const noexcept { return filter_.data(); }
+    static constexpr unsigned kFilterBits = 12;
+    static constexpr std::uint32_t kFactor4 = 0x9e3779b1;
+    static constexpr Words kFactors6{0x85ebca6b, 0xc2b2ae35, 0x27d4eb2f, 0x9e3779b1};
 
     /// Is a packet to it for the router itself, whatever rules say?
     bool takes(const net::Ipv4Addr& a) const noexcept {
@@ -53,30 +59,27 @@ public:
     const net::Ipv6Addr* any6() const noexcept;
 
 private:
-    static constexpr unsigned kFilterBits = 12;
     static std::uint32_t hash(std::uint32_t word) noexcept {
-        return (word * 0x9e3779b1U) >> (32U - kFilterBits);
+        return (word * kFactor4) >> (32U - kFilterBits);
     }
-    static std::uint32_t hash(std::uint64_t first, std::uint64_t second) noexcept {
-        return static_cast<std::uint32_t>(
-            ((first ^ (second * 0x9e3779b97f4a7c15U)) * 0xc2b2ae3d27d4eb4fU) >>
-            (64U - kFilterBits));
+    static std::uint32_t hash(const Words& words) noexcept {
+        std::uint32_t sum = 0;
+        for (std::size_t i = 0; i < words.size(); ++i) {
+            sum += words[i] * kFactors6[i];
+        }
+        return sum >> (32U - kFilterBits);
     }
     static std::uint32_t hash(const net::Ipv4Addr& a) noexcept {
-        std::uint32_t word = 0;
-        std::memcpy(&word, a.bytes.data(), 4);
-        return hash(word);
+        return hash(std::bit_cast<std::uint32_t>(a.bytes));
     }
     static std::uint32_t hash(const net::Ipv6Addr& a) noexcept {
-        std::array<std::uint64_t, 2> words{};
-        std::memcpy(words.data(), a.bytes.data(), 16);
-        return hash(words[0], words[1]);
+        return hash(std::bit_cast<Words>(a.bytes));
     }
     bool maybe(std::uint32_t h) const noexcept {
-        return ((filter_[h / 64U] >> (h % 64U)) & 1U) != 0;
+        return ((filter_[h / 32U] >> (h % 32U)) & 1U) != 0;
     }
 
-    std::array<std::uint64_t, (1U << kFilterBits) / 64U> filter_{};
+    std::array<std::uint32_t, (1U << kFilterBits) / 32U> filter_{};
     std::vector<net::Ipv4Addr> v4_;          // sorted
     std::vector<net::Ipv6Addr> v6_;          // sorted
     std::vector<net::Ipv4Addr> broadcasts_;  // sorted

@@ -56,14 +56,15 @@ std::uint32_t pseudo_header_sum(const Ipv4Addr& source,
                                 IpProtocol protocol) noexcept;
 
 /// Lowers the TTL by one and updates the checksum (RFC 1624 eqn. 3): HC' = ~(~HC + ~m + m'), with m
-/// the old TTL/protocol word. The result is the one a full computation gives, the zero edge
-/// (0x0000, never 0xffff) included, since no valid header sums to zero. `ip.ttl` at least 1.
+/// the old TTL/protocol word: a ones' complement sum of HC and 0x0100. The result is the one a full
+/// computation gives, the zero edge (0x0000, never 0xffff) included, since no valid header sums to
+/// zero. `ip.ttl` at least 1.
 inline void decrement_ttl(Ipv4Header& ip) noexcept {
-    // m' = m - 0x0100, so ~m + m' = ~0x0100 = 0xfeff for every m, in network order.
-    std::uint32_t sum = (~std::uint32_t{ip.checksum.host()} & 0xffffU) + 0xfeffU;
-    sum = (sum & 0xffffU) + (sum >> 16U);
+    // 0x0100 in memory order, as the sum does not mind (RFC 1071 2 B).
+    std::uint32_t sum = std::uint32_t{ip.checksum.raw()} + Be16::from_host(0x0100).raw();
+    sum += sum >= 0xffffU ? 1U : 0U;
     ip.ttl = static_cast<std::uint8_t>(ip.ttl - 1U);
-    ip.checksum = Be16::from_host(static_cast<std::uint16_t>(~sum));
+    ip.checksum = Be16::from_raw(static_cast<std::uint16_t>(sum));
 }
 
 }  // namespace sluice::net

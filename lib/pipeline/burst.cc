@@ -55,7 +55,7 @@ void process_burst(Context& c,
     }
     Batch4& ip4 = storage.ip4;
     Batch6& ip6 = storage.ip6;
-    classify(c, port, burst, ip4, ip6);
+    classify(c, port, burst, storage.straight, ip4, ip6);
     timer.stage_done(stats::Stage::kInput);
     if (ip4.count != 0) {
         process<ip4_decide, ip4_forward, ip4_remember>(c, ip4, c.caches.meter4, timer);

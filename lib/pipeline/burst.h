@@ -14,6 +14,7 @@ namespace sluice::pipeline {
 
 /// Room for the packets of one burst between the stages; too big for a stack that must stay warm.
 struct BurstStorage {
+    StraightBurst straight;
     Batch4 ip4;
     Batch6 ip6;
 };

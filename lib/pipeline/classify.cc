@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 #include <span>
 
 #include <rte_mbuf.h>
@@ -18,9 +19,6 @@
 namespace sluice::pipeline {
 
 namespace {
-
-// Packets ahead, for the mbuf's data; chosen with scripts/bench forward.
-constexpr std::size_t kPrefetchAhead = 4;
 
 // Headers up to the transport's first bytes must be contiguous: what every later stage reads
 // without asking. Longer header chains are walked with bounds.
@@ -94,12 +92,12 @@ Verdict classify_frame(const Context& c, const fib::NetdevView& port, const rte_
 class ReceiveCounter {
 public:
     explicit ReceiveCounter(Context& c) : c_(c) {}
-    void count(NetdevId id, std::uint32_t bytes) noexcept {
+    void count(NetdevId id, std::uint64_t packets, std::uint64_t bytes) noexcept {
         if (id != id_) {
             flush();
             id_ = id;
         }
-        ++packets_;
+        packets_ += packets;
         bytes_ += bytes;
     }
     void flush() noexcept {
@@ -146,7 +144,7 @@ void classify_any(Context& c,
     Verdict v =
         contiguous ? classify_frame(c, port, *m) : Verdict{.reason = DropReason::kEthTooShort};
     const fib::NetdevView* in = v.in != nullptr ? v.in : &port;
-    received.count(in->id, m->pkt_len);
+    received.count(in->id, 1, m->pkt_len);
     if (v.reason != DropReason::kNone) {
         c.stats.drop(in->id, v.reason, 0);
         rte_pktmbuf_free(m);
@@ -174,21 +172,23 @@ void classify_any(Context& c,
     }
 }
 
-// The sub-interface of the tag that was last asked about.
+// The netdev of the tag that was last asked about.
 class TaggedIngress {
 public:
     TaggedIngress(const Context& c, const fib::NetdevView& port) : c_(c), port_(port) {}
-    const StraightIngress& find(std::uint16_t id) noexcept {
+    /// Of a frame with a tag.
+    const StraightIngress& of(const std::uint8_t* frame) noexcept {
+        const std::uint16_t id =
+            rte_bswap16(load<std::uint16_t>(frame + sizeof(net::EthernetHeader))) & 0x0fffU;
         if (id != id_) {
             id_ = id;
             const NetdevId netdev = port_.vlans != nullptr ? (*port_.vlans)[id] : kBlackholeNetdev;
             const fib::NetdevView* in =
                 netdev != kBlackholeNetdev ? c_.shared.netdev(netdev) : nullptr;
-            ingress_ = in != nullptr ? StraightIngress(*in, kBytes) : StraightIngress{};
+            ingress_ = in != nullptr ? StraightIngress(*in, id) : StraightIngress{};
         }
         return ingress_;
     }
-    static constexpr std::uint8_t kBytes = sizeof(net::EthernetHeader) + sizeof(net::VlanTag);
 
 private:
     const Context& c_;
@@ -197,62 +197,113 @@ private:
     StraightIngress ingress_;
 };
 
-// Puts the frame into its batch if it is on the straight way.
-bool classify_straight(const StraightIngress& port,
-                       TaggedIngress& tagged,
+bool has_tag(const std::uint8_t* frame) noexcept {
+    return load<std::uint16_t>(frame + offsetof(net::EthernetHeader, type)) ==
+           StraightIngress::kTypeVlan;
+}
+
+// What packets on the straight way are to the stages behind. In whole words: this is most of what
+// the stage costs.
+template <class Addr>
+void place_straight(Batch<Addr>& batch,
+                    const StraightIngress& in,
+                    rte_mbuf* const* mbufs,
+                    const std::uint8_t* const* frames,
+                    const std::uint32_t* lengths,
+                    std::size_t count) noexcept {
+    constexpr std::size_t kTail = offsetof(Packet, book);
+    static_assert(offsetof(Packet, length) == kTail + 4 && sizeof(Packet) == kTail + 8);
+    Packet model = in.model;
+    model.flags |= sizeof(Addr) == 16 ? Packet::kIpv6 : std::uint8_t{0};
+    const fib::NetdevView* const view = model.in;
+    const std::size_t l2_bytes = model.l2_bytes;
+    const auto tail = load<std::uint64_t>(reinterpret_cast<const std::uint8_t*>(&model) + kTail);
+    Packet* p = &batch.packets[batch.count];
+    Addr* destination = &batch.destinations[batch.count];
+    batch.count += count;
+    for (std::size_t k = 0; k < count; ++k, ++p) {
+        p->m = mbufs[k];
+        p->in = view;
+        p->l3 = const_cast<std::uint8_t*>(frames[k]) + l2_bytes;  // NOLINT: the mbuf is ours
+        const std::uint64_t word = tail | (std::uint64_t{lengths[k]} << 32U);
+        std::memcpy(reinterpret_cast<std::uint8_t*>(p) + kTail, &word, sizeof word);
+        if constexpr (sizeof(Addr) == 16) {
+            std::memcpy(
+                destination++, p->l3 + offsetof(net::Ipv6Header, destination), sizeof(Addr));
+        }
+    }
+}
+
+// A frame of another netdev than the burst's first one.
+bool classify_straight(const StraightIngress& in,
                        rte_mbuf* m,
+                       const std::uint8_t* frame,
+                       std::uint32_t bytes,
                        ReceiveCounter& received,
                        Batch4& ip4,
                        Batch6& ip6) noexcept {
-    constexpr std::uint32_t kLeast = TaggedIngress::kBytes + sizeof(net::Ipv4Header);
-    const std::uint32_t bytes = m->pkt_len;
-    if (bytes != m->data_len || bytes < kLeast || (m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0)
-        [[unlikely]] {
+    if (const std::uint32_t length = straight_frame4(in, frame, bytes); length != 0) {
+        std::memcpy(&ip4.destinations[ip4.count],
+                    frame + in.model.l2_bytes + offsetof(net::Ipv4Header, destination),
+                    sizeof(net::Ipv4Addr));
+        place_straight(ip4, in, &m, &frame, &length, 1);
+    } else if (const std::uint32_t length6 = straight_frame6(in, frame, bytes); length6 != 0) {
+        place_straight(ip6, in, &m, &frame, &length6, 1);
+    } else {
         return false;
     }
-    std::uint8_t* frame = rte_pktmbuf_mtod(m, std::uint8_t*);
-    const StraightIngress* in = &port;
-    std::uint8_t* l3 = frame + sizeof(net::EthernetHeader);
-    auto type = load<std::uint32_t>(l3 - 2);
-    if (static_cast<std::uint16_t>(type) == StraightIngress::kTypeVlan) {
-        in = &tagged.find(rte_bswap16(static_cast<std::uint16_t>(type >> 16U)) & 0x0fffU);
-        l3 += sizeof(net::VlanTag);
-        type = load<std::uint32_t>(l3 - 2);
+    received.count(in.model.book, 1, bytes);
+    return true;
+}
+
+// Stands in for a frame that is too short or in pieces; on no way. The same for all workers, never
+// written.
+constexpr std::array<std::uint8_t, StraightBurst::kLeast + 16> kNoFrame{};
+
+// Brings the frames' first lines near and tells which are whole. How many groups there are.
+std::size_t gather(std::span<rte_mbuf* const> burst, StraightBurst& straight) noexcept {
+    std::size_t i = 0;
+    for (; i < burst.size(); ++i) {
+        const rte_mbuf& m = *burst[i];
+        const auto* frame = rte_pktmbuf_mtod(&m, const std::uint8_t*);
+        rte_prefetch0(frame);
+        const std::uint32_t bytes = m.data_len;
+        const bool whole = (bytes == m.pkt_len) & (bytes >= StraightBurst::kLeast) &
+                           ((m.ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) == 0);
+        straight.frames[i] = whole ? frame : kNoFrame.data();
+        straight.bytes[i] = bytes;
     }
-    if ((load<std::uint64_t>(frame) & StraightIngress::kMacBits) != in->mac) [[unlikely]] {
-        return false;
+    for (; i % StraightBurst::kGroup != 0; ++i) {
+        straight.frames[i] = kNoFrame.data();
+        straight.bytes[i] = 0;
     }
-    const auto room = static_cast<std::uint32_t>(bytes - static_cast<std::size_t>(l3 - frame));
-    // What a frame of the least length has behind the packet stays (output.cc).
-    const std::uint32_t spare = room + kMinFrame + 1 - bytes;
-    const auto place_straight = [&](Packet& p, std::uint16_t length, std::uint8_t flags) {
-        p = in->model;
-        p.m = m;
-        p.l3 = l3;
-        p.length = length;
-        p.flags |= flags;
-        received.count(p.book, bytes);
-    };
-    if ((type & StraightIngress::kBits4) == in->type4) {
-        const std::uint8_t good = checksum_flag(*m);
-        const std::uint16_t length = straight4(l3, room, spare, good != 0, *in->local);
-        if (length == 0) [[unlikely]] {
-            return false;
+    return i / StraightBurst::kGroup;
+}
+
+std::uint64_t sum_of(const std::uint32_t* bytes, std::size_t count) noexcept {
+    return std::accumulate(bytes, bytes + count, std::uint64_t{0});
+}
+
+// Finds the packets on the straight way that came in by `in`.
+void find_straight(const Context& c,
+                   const StraightIngress& in,
+                   std::size_t count,
+                   std::size_t groups,
+                   StraightBurst& straight,
+                   net::Ipv4Addr* destinations) noexcept {
+    const auto first = load<std::uint16_t>(straight.frames[0] + in.model.l2_bytes - 2);
+    // Families mostly come alone: the other one is asked about only when something is left.
+    if (first != static_cast<std::uint16_t>(StraightIngress::kType6)) {
+        if (c.straight->ip4(in, straight, groups, destinations) == count) {
+            std::fill_n(straight.ip6.data(), groups, std::uint16_t{0});
+        } else {
+            c.straight->ip6(in, straight, groups);
         }
-        std::memcpy(&ip4.destinations[ip4.count], l3 + offsetof(net::Ipv4Header, destination), 4);
-        place_straight(ip4.packets[ip4.count++], length, 0);
-        return true;
+    } else if (c.straight->ip6(in, straight, groups) == count) {
+        std::fill_n(straight.ip4.data(), groups, std::uint16_t{0});
+    } else {
+        c.straight->ip4(in, straight, groups, destinations);
     }
-    if ((type & StraightIngress::kBits6) == in->type6 && room >= sizeof(net::Ipv6Header)) {
-        const std::uint16_t length = straight6(l3, room, spare, *in->local);
-        if (length == 0) [[unlikely]] {
-            return false;
-        }
-        std::memcpy(&ip6.destinations[ip6.count], l3 + offsetof(net::Ipv6Header, destination), 16);
-        place_straight(ip6.packets[ip6.count++], length, Packet::kIpv6);
-        return true;
-    }
-    return false;
 }
 
 }  // namespace
@@ -260,22 +311,59 @@ bool classify_straight(const StraightIngress& port,
 void classify(Context& c,
               const fib::NetdevView& port,
               std::span<rte_mbuf* const> burst,
+              StraightBurst& straight,
               Batch4& ip4,
               Batch6& ip6) noexcept {
     ReceiveCounter received(c);
-    const StraightIngress straight(port, sizeof(net::EthernetHeader));
-    TaggedIngress tagged(c, port);
     ip4.count = 0;
     ip6.count = 0;
-    for (std::size_t i = 0; i < burst.size() && i < kPrefetchAhead; ++i) {
-        rte_prefetch0(rte_pktmbuf_mtod(burst[i], void*));
+    const std::size_t groups = gather(burst, straight);
+    const StraightIngress untagged(port);
+    TaggedIngress tagged(c, port);
+    // The burst is looked at as what its first frame is.
+    StraightIngress in = untagged;
+    if (has_tag(straight.frames[0])) {
+        const StraightIngress& first = tagged.of(straight.frames[0]);
+        in = first.local != nullptr ? first : untagged;
     }
-    for (std::size_t i = 0; i < burst.size(); ++i) {
-        if (i + kPrefetchAhead < burst.size()) {
-            rte_prefetch0(rte_pktmbuf_mtod(burst[i + kPrefetchAhead], void*));
+    find_straight(c, in, burst.size(), groups, straight, ip4.destinations.data());
+    for (std::size_t group = 0; group < groups; ++group) {
+        const std::size_t first = group * StraightBurst::kGroup;
+        const std::size_t count = std::min(StraightBurst::kGroup, burst.size() - first);
+        const auto all = static_cast<std::uint16_t>((1U << count) - 1);
+        const std::uint16_t is4 = straight.ip4[group];
+        const std::uint16_t is6 = straight.ip6[group];
+        rte_mbuf* const* mbufs = &burst[first];
+        const std::uint8_t* const* frames = &straight.frames[first];
+        const std::uint32_t* lengths = &straight.lengths[first];
+        if (is4 == all && ip4.count == first) [[likely]] {
+            // Their destinations are where they belong already.
+            place_straight(ip4, in, mbufs, frames, lengths, count);
+            received.count(in.model.book, count, sum_of(&straight.bytes[first], count));
+            continue;
         }
-        if (!classify_straight(straight, tagged, burst[i], received, ip4, ip6)) [[unlikely]] {
-            classify_any(c, port, burst[i], received, ip4, ip6);
+        if (is6 == all) {
+            place_straight(ip6, in, mbufs, frames, lengths, count);
+            received.count(in.model.book, count, sum_of(&straight.bytes[first], count));
+            continue;
+        }
+        for (std::size_t k = 0; k < count; ++k) {
+            const std::uint32_t bytes = straight.bytes[first + k];
+            if (((is4 >> k) & 1U) != 0) {
+                ip4.destinations[ip4.count] = ip4.destinations[first + k];
+                place_straight(ip4, in, mbufs + k, frames + k, lengths + k, 1);
+                received.count(in.model.book, 1, bytes);
+            } else if (((is6 >> k) & 1U) != 0) {
+                place_straight(ip6, in, mbufs + k, frames + k, lengths + k, 1);
+                received.count(in.model.book, 1, bytes);
+            } else {
+                // What is not `in`'s may be another netdev's.
+                const StraightIngress& other = has_tag(frames[k]) ? tagged.of(frames[k]) : untagged;
+                if (other.model.in == in.model.in ||
+                    !classify_straight(other, mbufs[k], frames[k], bytes, received, ip4, ip6)) {
+                    classify_any(c, port, mbufs[k], received, ip4, ip6);
+                }
+            }
         }
     }
     received.flush();

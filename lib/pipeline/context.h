@@ -24,6 +24,13 @@
 
 namespace sluice::pipeline {
 
+inline constexpr std::size_t kMaxBatch = 256;
+/// Room behind the last packet for whoever works in vectors.
+inline constexpr std::size_t kBatchRoom = kMaxBatch + 16;
+
+struct StraightImpl;
+const StraightImpl& best_straight() noexcept;  // straight.h
+
 /// One packet on its way through the stages, 32 bytes. Its bytes stay where the driver put them.
 struct Packet {
     rte_mbuf* m = nullptr;
@@ -78,6 +85,7 @@ struct Context {
     /// Of what the control thread was told about use lately, so as not to repeat it per packet.
     std::array<fib::NeighborKeyWords, 16> reported{};
     unsigned reported_next = 0;
+    const StraightImpl* straight = &best_straight();  // how frames are looked at
 
     std::uint32_t now_s() const noexcept {
         return static_cast<std::uint32_t>(now_ns / 1'000'000'000U);

@@ -44,6 +44,7 @@ void forward_batch(Context& c,
                    void (&route)(Context&, Packet&) noexcept) noexcept {
     constexpr std::size_t kPrefetchAhead = 8;
     const fib::Dst* const dsts = c.shared.dsts.data();
+    Transmitter::Appender straight(c.transmit, sizeof(Addr) == 4 ? 1 : 2);
     for (std::size_t i = 0; i < kPrefetchAhead && i < batch.count; ++i) {
         rte_prefetch0(&dsts[batch.dsts[i]]);
     }
@@ -58,12 +59,14 @@ void forward_batch(Context& c,
             }
             if (p.l2_bytes == dst.rewrite_bytes) [[likely]] {
                 dst.write_rewrite(p.l3 - dst.rewrite_bytes);
-                c.transmit.enqueue(dst.port, p.m, p.book, dst.out, sizeof(Addr) == 4 ? 1 : 2);
+                straight.append(dst.port, p.m, p.book, dst.out);
             } else {
+                straight.close();
                 transmit(c, p, dst, p.length);
             }
             continue;
         }
+        straight.close();
         const Outcome outcome = act(c, p, dst);
         if (outcome == Outcome::kPassed) {
             continue;

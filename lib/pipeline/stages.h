@@ -11,15 +11,11 @@
 #include "fib/shared.h"
 #include "net/icmp.h"
 #include "pipeline/context.h"
+#include "pipeline/straight.h"
 
 /// The stages, in a packet's order. Each takes what the one before left; all run on the worker's
 /// thread, allocate nothing and log nothing.
 namespace sluice::pipeline {
-
-inline constexpr std::size_t kMaxBatch = 256;
-
-/// Room behind the last packet for whoever works in vectors.
-inline constexpr std::size_t kBatchRoom = kMaxBatch + 16;
 
 /// A decision that the cache did not have, until the packet has passed every check (C-30).
 struct PendingInsert {
@@ -62,6 +58,7 @@ using Batch6 = Batch<net::Ipv6Addr>;
 void classify(Context& c,
               const fib::NetdevView& port,
               std::span<rte_mbuf* const> burst,
+              StraightBurst& straight,
               Batch4& ip4,
               Batch6& ip6) noexcept;
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
+#include <string_view>
 
 #include <rte_byteorder.h>
 #include <rte_ether.h>
@@ -38,7 +41,13 @@ struct StraightIngress {
     /// Of the same: IPv6, whatever the traffic class.
     static constexpr std::uint32_t kBits6 = 0x00f0'ffff, kType6 = 0x0060'dd86;
     static constexpr std::uint16_t kTypeVlan = 0x0081;
+    static constexpr std::uint8_t kUntagged = sizeof(net::EthernetHeader);
+    static constexpr std::uint8_t kTagged = kUntagged + sizeof(net::VlanTag);
 
+    /// Of EtherType and what is behind it: a tag, whatever its priority.
+    static constexpr std::uint32_t kBitsTag = 0xff0f'ffff;
+
+    std::uint32_t tag = 0;                    // of tagged ones
     std::uint64_t mac = ~std::uint64_t{0};    // no frame's under kMacBits
     std::uint32_t type4 = ~std::uint32_t{0};  // no frame's under kBits4
     std::uint32_t type6 = ~std::uint32_t{0};
@@ -46,11 +55,16 @@ struct StraightIngress {
     Packet model;  // but for m, l3, length
 
     StraightIngress() = default;
-    StraightIngress(const fib::NetdevView& in, std::uint8_t l2_bytes) noexcept
+    /// `vlan_id` 0: frames without a tag.
+    explicit StraightIngress(const fib::NetdevView& in, std::uint16_t vlan_id = 0) noexcept
         : local(in.local.get()) {
         model.in = &in;
         model.book = in.id;
-        model.l2_bytes = l2_bytes;
+        model.l2_bytes = kUntagged;
+        if (vlan_id != 0) {
+            model.l2_bytes = kTagged;
+            tag = kTypeVlan | (std::uint32_t{rte_bswap16(vlan_id)} << 16U);
+        }
         model.flags = Packet::kStraight;
         model.turn_back = in.send_redirects ? in.id : kBlackholeNetdev;
         if (in.up && in.forwarding) {
@@ -63,12 +77,11 @@ struct StraightIngress {
 };
 
 /// The length of the IPv4 packet at `l3`, whose header has no options and lies in memory whole,
-/// when it may be forwarded as it is; else 0. `room`: bytes of the frame from l3 on; `spare`: so
-/// many of them may be padding. What validate_ipv4, the martian checks and the TTL's say about it.
+/// when it may be forwarded as it is; else 0. `room`: bytes of the frame from l3 on; `spare`: with
+/// fewer there may be padding. What validate_ipv4, the martian checks and the TTL's say about it.
 inline std::uint16_t straight4(const std::uint8_t* l3,
                                std::uint32_t room,
                                std::uint32_t spare,
-                               bool checksum_known_good,
                                const fib::LocalAddresses& local) noexcept {
     const auto first = load<std::uint64_t>(l3);
     const auto second = load<std::uint64_t>(l3 + 8);
@@ -87,8 +100,7 @@ inline std::uint16_t straight4(const std::uint8_t* l3,
     const auto host = [](unsigned byte) { return byte - 1 < 223 && byte != 127; };
     const bool fine = (room == length || (room < spare && length < room)) &&
                       length >= sizeof(net::Ipv4Header) && (first & kFragment) == 0 && ttl > 1 &&
-                      ((sum & 0xffffU) == 0xffffU || checksum_known_good) && host(source) &&
-                      host(destination) &&
+                      (sum & 0xffffU) == 0xffffU && host(source) && host(destination) &&
                       !local.may_contain(static_cast<std::uint32_t>(second >> 32U));
     return fine ? static_cast<std::uint16_t>(length) : std::uint16_t{0};
 }
@@ -106,8 +118,73 @@ inline std::uint16_t straight6(const std::uint8_t* l3,
     const auto host = [](std::uint8_t byte) { return static_cast<std::uint8_t>(byte + 2) > 2; };
     const bool fine = (room == length || (room < spare && length < room)) && hop_limit > 1 &&
                       host(l3[8]) && host(l3[24]) &&
-                      !local.may_contain(load<std::uint64_t>(l3 + 8), load<std::uint64_t>(l3 + 16));
+                      !local.may_contain(load<fib::LocalAddresses::Words>(l3 + 8));
     return fine && length <= 0xffffU ? static_cast<std::uint16_t>(length) : std::uint16_t{0};
 }
+
+/// Does the frame's link layer say IPv4 (`type` in.type4) or IPv6, and all else that `in` asks for?
+inline bool straight_link(const StraightIngress& in,
+                          const std::uint8_t* frame,
+                          std::uint32_t type,
+                          std::uint32_t type_bits) noexcept {
+    const std::uint32_t l2_bytes = in.model.l2_bytes;
+    return (load<std::uint64_t>(frame) & StraightIngress::kMacBits) == in.mac &&
+           (load<std::uint32_t>(frame + l2_bytes - 2) & type_bits) == type &&
+           (l2_bytes == StraightIngress::kUntagged ||
+            (load<std::uint32_t>(frame + 12) & StraightIngress::kBitsTag) == in.tag);
+}
+/// A frame of `in`, of at least StraightBurst::kLeast bytes: as straight4; 0 when the link layer
+/// is not all that `in` asks for.
+inline std::uint16_t straight_frame4(const StraightIngress& in,
+                                     const std::uint8_t* frame,
+                                     std::uint32_t bytes) noexcept {
+    const std::uint32_t l2_bytes = in.model.l2_bytes;
+    return straight_link(in, frame, in.type4, StraightIngress::kBits4)
+               ? straight4(frame + l2_bytes, bytes - l2_bytes, kMinFrame + 1 - l2_bytes, *in.local)
+               : std::uint16_t{0};
+}
+inline std::uint16_t straight_frame6(const StraightIngress& in,
+                                     const std::uint8_t* frame,
+                                     std::uint32_t bytes) noexcept {
+    const std::uint32_t l2_bytes = in.model.l2_bytes;
+    return straight_link(in, frame, in.type6, StraightIngress::kBits6)
+               ? straight6(frame + l2_bytes, bytes - l2_bytes, kMinFrame + 1 - l2_bytes, *in.local)
+               : std::uint16_t{0};
+}
+
+/// The frames of a burst as the straight way looks at them: a group of kGroup at a time, the last
+/// one filled up with frames that are on no way.
+struct StraightBurst {
+    static constexpr std::size_t kGroup = 16;
+    /// So many bytes are read of each frame: a tag and an IPv6 header. A shorter one is looked at
+    /// closer.
+    static constexpr std::uint32_t kLeast = 58;
+
+    std::array<const std::uint8_t*, kMaxBatch> frames;
+    std::array<std::uint32_t, kMaxBatch> bytes;
+    // What is found out:
+    std::array<std::uint32_t, kMaxBatch> lengths;            // as straight4 and straight6 have them
+    std::array<std::uint16_t, kMaxBatch / kGroup> ip4, ip6;  // a bit for each frame of a group
+};
+
+/// One way to look at frames; all find the same, and the scalar one is the oracle.
+struct StraightImpl {
+    std::string_view name;
+    bool (*supported)() noexcept;
+    /// Looks for IPv4 packets among the first `groups` groups and returns how many there are.
+    /// `destinations` of all frames, those on no way too.
+    std::size_t (*ip4)(const StraightIngress& in,
+                       StraightBurst& burst,
+                       std::size_t groups,
+                       net::Ipv4Addr* destinations) noexcept;
+    /// The same of IPv6.
+    std::size_t (*ip6)(const StraightIngress& in,
+                       StraightBurst& burst,
+                       std::size_t groups) noexcept;
+};
+/// Best first, scalar last.
+std::span<const StraightImpl> straight_impls() noexcept;
+/// The first that this machine supports.
+const StraightImpl& best_straight() noexcept;
 
 }  // namespace sluice::pipeline

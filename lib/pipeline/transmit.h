@@ -49,6 +49,8 @@ public:
         }
     }
 
+    class Appender;
+
     /// Sends what is buffered; once per round, before the quiescent state.
     void flush() noexcept {
         for (std::size_t i = 0; i < dirty_count_; ++i) {
@@ -94,6 +96,67 @@ private:
     std::uint16_t queue_;
     Send send_;
     stats::Block& stats_;
+};
+
+/// Enqueues packets one after another at the least cost while they leave by the same netdev: what
+/// is counted meanwhile is in registers. While one is open (from append() to close()) nobody else
+/// may enqueue.
+class Transmitter::Appender {
+public:
+    Appender(Transmitter& transmit, unsigned family) noexcept
+        : transmit_(transmit), family_(static_cast<std::uint8_t>(family)) {}
+    Appender(const Appender&) = delete;
+    Appender& operator=(const Appender&) = delete;
+    Appender(Appender&&) = delete;
+    Appender& operator=(Appender&&) = delete;
+    ~Appender() { close(); }
+
+    void append(std::uint16_t port, rte_mbuf* m, NetdevId book, NetdevId out) noexcept {
+        const std::uint64_t key = std::uint64_t{book.value} | std::uint64_t{out.value} << 16U |
+                                  std::uint64_t{port} << 32U;
+        if (key != key_) [[unlikely]] {
+            open(port, book, out);
+            key_ = key;
+        }
+        bytes_ += m->pkt_len;
+        *next_++ = m;
+        if (next_ == end_) [[unlikely]] {
+            close();
+            transmit_.flush_port(port);
+        }
+    }
+
+    void close() noexcept {
+        if (buffer_ != nullptr) {
+            buffer_->count = static_cast<std::uint32_t>(next_ - buffer_->packets.data());
+            buffer_->open.bytes += bytes_;
+            buffer_ = nullptr;
+            key_ = kClosed;
+        }
+    }
+
+private:
+    static constexpr std::uint64_t kClosed = ~std::uint64_t{0};
+
+    void open(std::uint16_t port, NetdevId book, NetdevId out) noexcept {
+        close();
+        buffer_ = &transmit_.buffers_[port];
+        const Book entry{book, out, family_, true};
+        if (buffer_->open.book != entry) {
+            transmit_.begin_run(port, entry);
+        }
+        next_ = buffer_->packets.data() + buffer_->count;
+        end_ = buffer_->packets.data() + kBufferPackets;
+        bytes_ = 0;
+    }
+
+    Transmitter& transmit_;
+    Buffer* buffer_ = nullptr;
+    std::uint64_t key_ = kClosed;
+    rte_mbuf** next_ = nullptr;
+    rte_mbuf** end_ = nullptr;
+    std::uint64_t bytes_ = 0;
+    std::uint8_t family_;
 };
 
 }  // namespace sluice::pipeline

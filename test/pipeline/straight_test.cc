@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The straight way: every vector form finds what the scalar one finds, and what that lets through
+// is what the stages that look closer would let through.
+#include "pipeline/straight.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "fib/netdev_view.h"
+#include "net/validate.h"
+#include "support/packet.h"
+
+namespace sluice::test {
+namespace {
+
+using pipeline::StraightBurst;
+using pipeline::StraightImpl;
+using pipeline::StraightIngress;
+
+constexpr std::uint16_t kVlan = 100;
+
+class Straight : public testing::Test {
+protected:
+    Straight() {
+        view.id = NetdevId{2};
+        view.up = true;
+        view.has_ipv4 = view.has_ipv6 = true;
+        view.mac = Mac("02:00:00:00:00:01");
+        view.local = std::make_shared<const fib::LocalAddresses>(
+            std::vector<net::Ipv4Addr>{V4("10.0.0.1"), V4("10.0.1.1")},
+            std::vector<net::Ipv6Addr>{V6("fd00::1"), V6("fd00:1::1")});
+    }
+
+    /// Frames in heap blocks of their own length, so that a sanitizer sees a read too far.
+    struct Frames {
+        std::vector<std::unique_ptr<std::uint8_t[]>> blocks;
+        StraightBurst burst{};
+        std::size_t groups = 0;
+        std::array<net::Ipv4Addr, pipeline::kMaxBatch> destinations{};
+    };
+    static std::unique_ptr<Frames> burst_of(const std::vector<Bytes>& frames) {
+        auto all = std::make_unique<Frames>();
+        all->groups = (frames.size() + StraightBurst::kGroup - 1) / StraightBurst::kGroup;
+        for (std::size_t i = 0; i < all->groups * StraightBurst::kGroup; ++i) {
+            Bytes bytes = i < frames.size() ? frames[i] : Bytes(60);
+            all->blocks.push_back(std::make_unique<std::uint8_t[]>(bytes.size()));
+            std::ranges::copy(bytes, all->blocks.back().get());
+            all->burst.frames[i] = all->blocks.back().get();
+            all->burst.bytes[i] = static_cast<std::uint32_t>(bytes.size());
+        }
+        return all;
+    }
+
+    fib::NetdevView view;
+};
+
+std::vector<Bytes> models() {
+    return {
+        Packet().eth().ipv4().udp().payload(18).bytes(),
+        Packet().eth().ipv4({.ttl = 2}).udp().payload(200).bytes(),
+        Packet().eth().ipv4({.tos = 0xb8}).tcp().bytes(),
+        Packet().eth().ipv6().udp().payload(18).bytes(),
+        Packet().eth().ipv6({.hop_limit = 2}).udp().payload(300).bytes(),
+        Packet().eth().vlan({.id = kVlan}).ipv4().udp().payload(18).bytes(),
+        Packet().eth().vlan({.id = kVlan, .priority = 5}).ipv6().udp().payload(64).bytes(),
+    };
+}
+
+/// A model with some bytes of its headers changed, often to values on some edge; sometimes with its
+/// IPv4 checksum put right again, padded, or cut.
+Bytes mutated(std::mt19937_64& random) {
+    static const std::vector<Bytes> all = models();
+    Bytes frame = all[random() % all.size()];
+    frame.resize(std::max<std::size_t>(frame.size(), 60));
+    constexpr std::array<std::uint8_t, 12> kEdges{
+        0, 1, 2, 0x45, 126, 127, 128, 223, 224, 0xfd, 0xfe, 0xff};
+    for (std::size_t changes = random() % 4; changes > 0; --changes) {
+        frame[random() % 58] = random() % 2 == 0 ? kEdges[random() % kEdges.size()]
+                                                 : static_cast<std::uint8_t>(random());
+    }
+    if (random() % 4 == 0) {
+        frame.resize(58 + random() % 80);
+    }
+    const std::size_t l3 = frame[12] == 0x81 ? 18 : 14;
+    if (frame[l3] >> 4U == 4 && random() % 2 == 0) {
+        const std::size_t header = std::min<std::size_t>((frame[l3] & 15U) * 4U, frame.size() - l3);
+        if (header >= 20) {
+            frame[l3 + 10] = frame[l3 + 11] = 0;
+            const std::uint16_t sum =
+                net::internet_checksum(std::span(frame).subspan(l3, header)).raw();
+            std::memcpy(&frame[l3 + 10], &sum, 2);
+        }
+    }
+    return frame;
+}
+
+TEST_F(Straight, EveryFormFindsTheSame) {
+    std::mt19937_64 random(20261130);
+    const StraightImpl& scalar = pipeline::straight_impls().back();
+    std::array<std::size_t, 2> found{};
+    for (int round = 0; round < 3000; ++round) {
+        std::vector<Bytes> frames(1 + random() % 70);
+        std::ranges::generate(frames, [&] { return mutated(random); });
+        view.up = random() % 16 != 0;
+        view.forwarding = random() % 16 != 0;
+        const StraightIngress in(view, random() % 2 == 0 ? kVlan : 0);
+        const auto want = burst_of(frames);
+        found[0] += scalar.ip4(in, want->burst, want->groups, want->destinations.data());
+        found[1] += scalar.ip6(in, want->burst, want->groups);
+        for (const StraightImpl& impl : pipeline::straight_impls()) {
+            if (!impl.supported()) {
+                continue;
+            }
+            const auto got = burst_of(frames);
+            impl.ip4(in, got->burst, got->groups, got->destinations.data());
+            for (std::size_t g = 0; g < got->groups; ++g) {
+                ASSERT_EQ(got->burst.ip4[g], want->burst.ip4[g]) << impl.name << " round " << round;
+                for (std::size_t k = 0; k < StraightBurst::kGroup; ++k) {
+                    const std::size_t i = g * StraightBurst::kGroup + k;
+                    if ((got->burst.ip4[g] >> k & 1) != 0) {
+                        ASSERT_EQ(got->burst.lengths[i], want->burst.lengths[i]);
+                        ASSERT_EQ(got->destinations[i], want->destinations[i]);
+                    }
+                }
+            }
+            impl.ip6(in, got->burst, got->groups);
+            for (std::size_t g = 0; g < got->groups; ++g) {
+                ASSERT_EQ(got->burst.ip6[g], want->burst.ip6[g]) << impl.name << " round " << round;
+                for (std::size_t k = 0; k < StraightBurst::kGroup; ++k) {
+                    const std::size_t i = g * StraightBurst::kGroup + k;
+                    if ((got->burst.ip6[g] >> k & 1) != 0) {
+                        ASSERT_EQ(got->burst.lengths[i], want->burst.lengths[i]);
+                    }
+                }
+            }
+        }
+    }
+    // Or it would have compared nothing.
+    EXPECT_GT(found[0], 1000U);
+    EXPECT_GT(found[1], 1000U);
+}
+
+// What is let through without a closer look has passed all that the closer look asks.
+TEST_F(Straight, LetsThroughOnlyWhatTheCloserLookWould) {
+    std::mt19937_64 random(4242);
+    std::size_t let_through = 0;
+    for (int i = 0; i < 300'000; ++i) {
+        const Bytes frame = mutated(random);
+        const bool tagged = random() % 2 == 0;
+        const StraightIngress in(view, tagged ? kVlan : 0);
+        const auto bytes = static_cast<std::uint32_t>(frame.size());
+        const std::size_t l2 = tagged ? 18 : 14;
+        const std::span<const std::uint8_t> l3 = std::span(frame).subspan(l2);
+        const std::uint16_t length4 = straight_frame4(in, frame.data(), bytes);
+        const std::uint16_t length6 = straight_frame6(in, frame.data(), bytes);
+        ASSERT_TRUE(length4 == 0 || length6 == 0);
+        if (length4 == 0 && length6 == 0) {
+            continue;
+        }
+        ++let_through;
+        ASSERT_EQ(std::memcmp(frame.data(), view.mac.bytes.data(), 6), 0);
+        ASSERT_EQ(frame[6] & 1, 0);
+        // Padding of a frame of the least length stays, more is cut off.
+        ASSERT_TRUE(l3.size() == std::size_t{length4} + length6 || frame.size() <= 60);
+        if (tagged) {
+            ASSERT_EQ((frame[14] & 15) * 256 + frame[15], kVlan);
+        }
+        if (length4 != 0) {
+            const auto& ip = *net::header_at<net::Ipv4Header>(l3);
+            ASSERT_EQ(net::validate_ipv4(l3, l3.size()), DropReason::kNone);
+            ASSERT_EQ(net::martian_source(ip.source, false), DropReason::kNone);
+            ASSERT_EQ(net::martian_destination(ip.destination, false), DropReason::kNone);
+            ASSERT_FALSE(view.local->contains(ip.source));
+            ASSERT_FALSE(ip.is_fragment() || ip.header_bytes() != 20 || ip.ttl < 2);
+            ASSERT_LT(ip.destination.bytes[0], 224);
+            ASSERT_EQ(ip.total_length.host(), length4);
+        } else {
+            const auto& ip = *net::header_at<net::Ipv6Header>(l3);
+            ASSERT_EQ(net::validate_ipv6(l3, l3.size()), DropReason::kNone);
+            ASSERT_EQ(net::martian_source(ip.source), DropReason::kNone);
+            ASSERT_EQ(net::martian_destination(ip.destination), DropReason::kNone);
+            ASSERT_FALSE(view.local->contains(ip.source));
+            ASSERT_FALSE(ip.source.is_link_local() || ip.destination.is_link_local());
+            ASSERT_FALSE(ip.destination.is_multicast());
+            ASSERT_GT(ip.hop_limit, 1);
+            ASSERT_EQ(ip.payload_length.host() + 40, length6);
+        }
+    }
+    EXPECT_GT(let_through, 10'000U);
+}
+
+struct Row {
+    std::string name;
+    Bytes frame;
+    bool straight;
+};
+
+// Named, so that a form that lets nothing through would show.
+TEST_F(Straight, Rows) {
+    const auto bytes = [](const Packet& p) { return p.bytes(); };
+    const std::vector<Row> rows{
+        {"udp4", bytes(Packet().eth().ipv4().udp().payload(18)), true},
+        {"padded4", bytes(Packet().eth().ipv4().udp().payload(2)), true},
+        {"ttl1", bytes(Packet().eth().ipv4({.ttl = 1}).udp().payload(18)), false},
+        {"fragment", bytes(Packet().eth().ipv4({.mf = true}).udp().payload(18)), false},
+        {"own_source", bytes(Packet().eth().ipv4({.src = "10.0.0.1"}).udp().payload(18)), false},
+        {"loopback", bytes(Packet().eth().ipv4({.src = "127.0.0.1"}).udp().payload(18)), false},
+        {"multicast", bytes(Packet().eth().ipv4({.dst = "224.0.0.5"}).udp().payload(18)), false},
+        {"udp6", bytes(Packet().eth().ipv6().udp().payload(18)), true},
+        {"hop1", bytes(Packet().eth().ipv6({.hop_limit = 1}).udp().payload(18)), false},
+        {"link_local", bytes(Packet().eth().ipv6({.src = "fe80::2"}).udp().payload(18)), false},
+        {"other_mac",
+         bytes(Packet().eth({.dst = "02:00:00:00:00:09"}).ipv4().udp().payload(18)),
+         false},
+    };
+    const StraightIngress in(view);
+    for (const Row& row : rows) {
+        Bytes frame = row.frame;
+        frame.resize(std::max<std::size_t>(frame.size(), 60));
+        for (const StraightImpl& impl : pipeline::straight_impls()) {
+            if (!impl.supported()) {
+                continue;
+            }
+            const auto all = burst_of(std::vector<Bytes>(20, frame));
+            const std::size_t found =
+                impl.ip4(in, all->burst, all->groups, all->destinations.data()) +
+                impl.ip6(in, all->burst, all->groups);
+            EXPECT_EQ(found, row.straight ? 20U : 0U) << row.name << " by " << impl.name;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace sluice::test
