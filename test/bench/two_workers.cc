@@ -5,9 +5,9 @@
 //   two_workers PCAP
 //
 // Reads lines `WORKERS SECONDS`, WORKERS being 0, 1 or 01, and answers each with a JSON object: TSC
-// cycles per packet of those that were to work, receiving and sending included. The others sleep.
-// Worker 0 has the first core and this thread beside it, which sleeps meanwhile; worker 1 the
-// second.
+// cycles of core per packet of those that were to work, receiving and sending included. The others
+// sleep. Worker 0 has the first core and this thread beside it, which sleeps meanwhile; worker 1
+// the second.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -21,6 +21,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <rte_cycles.h>
 
 #include "preemptions.h"
 #include "stats/counters.h"
@@ -35,11 +36,12 @@ constexpr auto kWindow = std::chrono::milliseconds(2);
 
 struct Reading {
     std::uint64_t packets;
-    std::uint64_t cycles;
+    std::uint64_t ns;  // of core
 };
 
-Reading read(const stats::WorkerCounters& worker) {
-    return {.packets = stats::read(worker.packets), .cycles = stats::read(worker.cycles_busy)};
+Reading read(const WorkerBench& bench, std::size_t worker) {
+    return {.packets = stats::read(bench.block(worker).worker().packets),
+            .ns = bench.cpu_ns(worker)};
 }
 
 double median(std::vector<double> values) {
@@ -58,6 +60,7 @@ std::array<double, kWorkers> measure(const WorkerBench& bench,
                                      const Preemptions& preemptions,
                                      const std::array<bool, kWorkers>& works,
                                      unsigned& clean_windows) {
+    const double cycles_per_ns = static_cast<double>(rte_get_tsc_hz()) / 1e9;
     std::array<std::vector<double>, kWorkers> all;
     std::array<std::vector<double>, kWorkers> clean;
     const auto working = static_cast<std::size_t>(std::ranges::count(works, true));
@@ -66,17 +69,18 @@ std::array<double, kWorkers> measure(const WorkerBench& bench,
         std::array<Reading, kWorkers> before{};
         const std::uint64_t preempted = preemptions.count();
         for (std::size_t i = 0; i < kWorkers; ++i) {
-            before[i] = read(bench.block(i).worker());
+            before[i] = read(bench, i);
         }
         std::this_thread::sleep_for(kWindow);
         std::array<double, kWorkers> cost{};
         std::size_t worked = 0;
         for (std::size_t i = 0; i < kWorkers; ++i) {
-            const Reading after = read(bench.block(i).worker());
+            const Reading after = read(bench, i);
             const auto packets = static_cast<double>(after.packets - before[i].packets);
             worked += packets > 0 ? 1 : 0;
-            cost[i] =
-                packets > 0 ? static_cast<double>(after.cycles - before[i].cycles) / packets : 0;
+            cost[i] = packets > 0
+                          ? static_cast<double>(after.ns - before[i].ns) * cycles_per_ns / packets
+                          : 0;
         }
         // One whose core others had throughout was not at work beside the other.
         const bool undisturbed =

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <pthread.h>
 #include <rte_eal.h>
 #include <rte_launch.h>
 
@@ -78,11 +81,11 @@ public:
                                  .addresses = {address.c_str(), "fd00:9::1/64"}});
             }
             queues_.push_back({.port = port.id().value, .netdev = id});
-            workers_.push_back(must(pipeline::Worker::create(
+            workers_.push_back(std::make_unique<Thread>(must(pipeline::Worker::create(
                 {.id = WorkerId{static_cast<std::uint16_t>(i)}, .workers = queues},
                 shared(),
                 rcu_,
-                pool_)));
+                pool_))));
         }
         for (unsigned i = 0; i < kRoutes; ++i) {
             route(fmt::format("198.18.{}.0/20", i * 16), fmt::format("10.0.1.{}", 10 + i));
@@ -92,11 +95,22 @@ public:
     void TestBody() override {}
 
     void launch(std::size_t i, unsigned lcore) {
-        const auto run = [](void* worker) {
-            static_cast<pipeline::Worker*>(worker)->run();
+        const auto run = [](void* thread) {
+            auto& t = *static_cast<Thread*>(thread);
+            clockid_t clock{};
+            pthread_getcpuclockid(pthread_self(), &clock);
+            t.clock = clock;
+            t.worker->run();
             return 0;
         };
         SLUICE_CHECK(rte_eal_remote_launch(run, workers_[i].get(), lcore) == 0);
+    }
+    /// Of core that worker i has had, whoever else wanted it.
+    std::uint64_t cpu_ns(std::size_t i) const {
+        timespec t{};
+        clock_gettime(workers_[i]->clock, &t);
+        return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000U +
+               static_cast<std::uint64_t>(t.tv_nsec);
     }
     /// A worker that polls nothing sleeps, where Shared::idle_sleep lets it.
     void poll(std::size_t i, bool on) {
@@ -104,9 +118,11 @@ public:
         if (on) {
             list->push_back(queues_[i]);
         }
-        workers_[i]->publish_queues(std::move(list));
+        workers_[i]->worker->publish_queues(std::move(list));
     }
-    const stats::Block& block(std::size_t i) const { return std::as_const(*workers_[i]).block(); }
+    const stats::Block& block(std::size_t i) const {
+        return std::as_const(*workers_[i]->worker).block();
+    }
     /// Of what came in by worker i's port.
     stats::NetdevCounters book(std::size_t i) const {
         stats::NetdevCounters sum{};
@@ -116,6 +132,11 @@ public:
     dpdk::PktPool& packets() { return pool_; }
 
 private:
+    struct Thread {
+        explicit Thread(std::unique_ptr<pipeline::Worker> w) : worker(std::move(w)) {}
+        std::unique_ptr<pipeline::Worker> worker;
+        std::atomic<clockid_t> clock{CLOCK_MONOTONIC};
+    };
     dpdk::Port& open(const std::string& device, std::uint16_t tx_queues) {
         std::array<dpdk::PktPool*, 1> pools{&pool_};
         ports_.push_back(std::make_unique<dpdk::Port>(
@@ -136,7 +157,7 @@ private:
     std::vector<std::unique_ptr<dpdk::Port>> ports_;
     dpdk::Port* out_ = nullptr;
     std::vector<pipeline::RxQueue> queues_;
-    std::vector<std::unique_ptr<pipeline::Worker>> workers_;
+    std::vector<std::unique_ptr<Thread>> workers_;
 };
 
 }  // namespace sluice::test
