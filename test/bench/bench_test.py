@@ -19,7 +19,8 @@ import unittest
 from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from benchlib import cache, cache_loop, churn, control, insert, netns_move, program, removal, report  # noqa: E402
+from benchlib import (cache, cache_loop, churn, control, insert, netns_move, peers, peers_l3fwd, peers_sides,  # noqa: E402
+                      peers_tables, program, removal, report)
 
 BUILD = sys.argv.pop(1) if len(sys.argv) > 1 else "build"
 # What others rely on.
@@ -29,8 +30,12 @@ IDS = {
     "removal": r"removal/(6|36|256)/(single|batch)/(list|hash|netdev)",
     "insert": r"insert/(v4|v6)/(list|hash|netdev)",
     "netns-move": r"netns-move/(1|4|16)",
+    "peers": r"peers/(v4|v6)/(small|full)/(1|2|15|100|500|1000|2000|4000|8000)/(floor|l3fwd-lpm|l3fwd-fib|kernel)|"
+             r"peers-bytes/(v4|v6)/(594|1500)/(floor|l3fwd-lpm|l3fwd-fib)|peers-group/(v4|v6)/(100|8000)/(floor|plain)|"
+             r"peers-vlan/(v4|v6)/(100|8000)/floor",
 }
-ROWS = {"cache": 2 * 2 * 2 * 12 * 2, "churn": 8, "removal": 18, "insert": 6, "netns-move": 3}
+ROWS = {"cache": 2 * 2 * 2 * 12 * 2, "churn": 8, "removal": 18, "insert": 6, "netns-move": 3,
+        "peers": 2 * 2 * (9 * 3 + 3) + 4 * 3 + 4 * 2 + 4}
 KEYS = {"id", "value", "min", "max", "unit", "against", "ratio", "ratio_min", "ratio_max"}
 SHORT = {"cache": ["--rounds", "2", "--packets", "256", "--warm", "256", "--sequence", "1000", "--routes", "1000"],
          "churn": ["--rounds", "1", "--seconds", "0.01", "--routes", "1000"], "insert": ["--rounds=1"]}
@@ -74,8 +79,13 @@ def short_lines(build, name, what, *arguments, silent=False):
     return REAL_LINES(build, name, what, *SHORT[what], silent=True)
 
 
+def fake_measure(bench, cell, rounds, seconds):
+    """sluice twice as fast as every peer."""
+    return {"sluice": [20.0] * rounds} | {peer: [10.0] * rounds for peer in cell.peers}, 2.1e9
+
+
 REAL_LINES = program.lines
-MODULES = {"cache": cache, "churn": churn, "insert": insert, "removal": removal, "netns-move": netns_move}
+MODULES = {"peers": peers, "cache": cache, "churn": churn, "insert": insert, "removal": removal, "netns-move": netns_move}
 
 
 @functools.cache
@@ -88,6 +98,11 @@ def document(name: str) -> tuple:
             stack.enter_context(mock.patch.object(control, "Daemon", FakeDaemon))
             stack.enter_context(mock.patch.object(control, "check_built", lambda build: None))
             stack.enter_context(mock.patch.object(cache_loop, "run", lambda *_: []))
+            stack.enter_context(mock.patch.object(peers_l3fwd, "build", lambda *_: None))
+            stack.enter_context(mock.patch.object(peers_sides, "measure", fake_measure))
+            stack.enter_context(mock.patch.object(peers_tables, "full", lambda *_: ["198.51.100.0/24"]))
+            stack.enter_context(mock.patch.object(peers, "Hugepages", lambda _: contextlib.nullcontext(True)))
+            stack.enter_context(mock.patch.object(peers, "routers_of", lambda tables, *_: dict.fromkeys(tables, "a router")))
             stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
             report.write(options, MODULES[name].run(options))
         return json.loads(pathlib.Path(options.json).read_text()), pathlib.Path(options.plot).read_text()
@@ -105,7 +120,8 @@ class Rows(unittest.TestCase):
                 self.assertEqual(len(ids), ROWS[name])
                 for row in found["rows"]:
                     self.assertRegex(row["id"], f"^{IDS[name]}$")
-                    self.assertLessEqual(KEYS, row.keys())
+                    # What a peer cannot hold has no ratio and says why.
+                    self.assertLessEqual(KEYS - {"ratio", "ratio_min", "ratio_max", "against"} if "note" in row else KEYS, row.keys())
                     self.assertLessEqual(row["min"], row["value"])
                     self.assertLessEqual(row["value"], row["max"])
                     self.assertIn(f">{row['id']}<", plot)
@@ -115,6 +131,15 @@ class Rows(unittest.TestCase):
         original = {row["id"].split("/")[4]: row["original_percent"] for row in found["rows"] if "original_percent" in row}
         self.assertEqual(original, {"1": -1.75, "2": 4.17, "15": 7.23, "100": 8.46, "500": 5.91, "1000": 1.43, "2000": -1.05,
                                     "4000": -2.31, "8000": -2.82})
+
+    def test_peers_rows_are_packet_rates(self):
+        found, _ = document("peers")
+        rows = {row["id"]: row for row in found["rows"]}
+        row = rows["peers/v4/full/8000/l3fwd-fib"]
+        self.assertEqual((row["value"], row["against_value"], row["ratio"], row["ratio_q1"], row["unit"]), (20, 10, 2, 2, "Mpps"))
+        self.assertEqual((row["cycles"], row["against_cycles"]), (105, 210))
+        self.assertIn("note", rows["peers/v4/full/8000/l3fwd-lpm"])
+        self.assertFalse([i for i in rows if i.endswith("/kernel") and i.split("/")[3] not in ("1", "100", "8000")])
 
     def test_the_distribution_of_uncached_dsts(self):
         counts = sorted(removal.dsts_of(owner) for owner in range(removal.OWNERS))

@@ -41,7 +41,8 @@ def text(path: pathlib.Path, family: str, routes: list, hugepages: bool, *, hops
     """`sections`: whole ones; `ingress`: keys of the netdev that packets come in by; `vlans`: tagged in and out."""
     source, sink = devices(path)
     lines = "\n".join
-    ports = [f'device: "{source}", mac: "02:00:00:00:00:01", rx-queues: 1', f'device: "{sink}", mac: "02:00:00:00:00:02", rx-queues: 1']
+    ports = [f'device: "{source}", mac: "02:00:00:00:00:01", rx-queues: 1',
+             f'device: "{sink}", mac: "02:00:00:00:00:02", rx-queues: 1']
     netdevs = [f"addresses: [{ADDRESSES[0]}]{', ' if ingress else ''}{ingress}", f"addresses: [{ADDRESSES[1]}]"]
     if vlans:
         tagged = (f"vlans:\n  in: {{link: p0, id: {VLAN_IN}, {netdevs[0]}}}\n"

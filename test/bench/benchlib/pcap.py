@@ -36,11 +36,12 @@ def udp6(destination: str, source: str = "fd00::2", frame_bytes: int = 62) -> by
 
 
 def destinations(family: str, count: int, seed: int = 1) -> list:
-    """`count` addresses spread over the ten routes of forward.py."""
+    """`count` different addresses spread over the ten routes."""
     rng = random.Random(seed)
     if family == "v4":
         base = int(ipaddress.IPv4Address("198.18.0.0"))
-        return [str(ipaddress.IPv4Address(base + (i % ROUTES << 12) + rng.randrange(1, 4095))) for i in range(count)]
+        hosts = [rng.sample(range(1, 4095), count // ROUTES + 1) for _ in range(ROUTES)]
+        return [str(ipaddress.IPv4Address(base + (i % ROUTES << 12) + hosts[i % ROUTES][i // ROUTES])) for i in range(count)]
     base = int(ipaddress.IPv6Address("2001:db8::"))
     return [str(ipaddress.IPv6Address(base + (i % ROUTES << 80) + rng.getrandbits(64))) for i in range(count)]
 
@@ -76,3 +77,29 @@ def write_random(path: pathlib.Path, family: str, count: int, packets: int = 409
     else:
         frames = [udp6(address, f"fd00::{rng.randrange(2, 65536):x}") for address in destinations(family, count)]
     _write(path, (rng.choice(frames) for _ in range(packets)))
+
+
+def tagged(frame: bytes, vlan_id: int) -> bytes:
+    """The same with an 802.1Q tag."""
+    return frame[:12] + struct.pack("!HH", 0x8100, vlan_id) + frame[12:]
+
+
+def each_alike(family: str, addresses: list, frame_bytes: int = 0, vlan_id: int = 0, packets: int = 4096,
+               seed: int = 1) -> list:
+    """Frames to every address equally often, in random order, each from a host of its own; as short as can be unless
+    `frame_bytes` says how long."""
+    rng = random.Random(seed)
+    length = {"frame_bytes": frame_bytes} if frame_bytes else {}
+    if family == "v4":
+        frames = [udp4(address, f"10.0.0.{rng.randrange(2, 255)}", **length) for address in addresses]
+    else:
+        frames = [udp6(address, f"fd00::{rng.randrange(2, 65536):x}", **length) for address in addresses]
+    if vlan_id:
+        frames = [tagged(frame, vlan_id) for frame in frames]
+    frames *= max(1, packets // len(frames))
+    rng.shuffle(frames)
+    return frames
+
+
+def save(path: pathlib.Path, frames: list) -> None:
+    _write(path, frames)

@@ -73,6 +73,9 @@ class Program:
     def packets(self) -> int:
         raise NotImplementedError
 
+    def check_forwarded(self) -> None:
+        """A fast program that forwards nothing would be worth nothing."""
+
     def _polling_threads(self) -> list:
         return [cpu_clock.busiest_thread(self.process.pid, WORKER_LCORE)]
 
@@ -110,20 +113,26 @@ class Program:
         return packets / ns * 1e9
 
 
+def _runtime_directory(file_prefix: str) -> pathlib.Path:
+    """As DPDK looks for it."""
+    otherwise = "/var/run" if os.getuid() == 0 else os.environ.get("XDG_RUNTIME_DIR", "/tmp")
+    return pathlib.Path(os.environ.get("RUNTIME_DIRECTORY", otherwise)) / "dpdk" / file_prefix
+
+
 class Telemetry:
     """The socket that every DPDK program has."""
 
     def __init__(self, file_prefix: str, process: subprocess.Popen, deadline_s: float):
-        self.directory = pathlib.Path(os.environ.get("RUNTIME_DIRECTORY", "/var/run")) / "dpdk" / file_prefix
+        path = str(_runtime_directory(file_prefix) / "dpdk_telemetry.v2")
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         deadline = time.monotonic() + deadline_s
         while True:
             try:
-                self.socket.connect(str(self.directory / "dpdk_telemetry.v2"))
+                self.socket.connect(path)
                 break
             except OSError as error:
                 if process.poll() is not None or time.monotonic() > deadline:
-                    raise RuntimeError(f"{process.args[0]} did not start") from error
+                    raise RuntimeError("did not start") from error
                 time.sleep(0.02)
         self.socket.recv(16384)  # its greeting
 
@@ -136,7 +145,6 @@ class Telemetry:
 
     def close(self) -> None:
         self.socket.close()
-        shutil.rmtree(self.directory, ignore_errors=True)  # 22.11 leaves it
 
 
 class DpdkProgram(Program):
@@ -151,29 +159,44 @@ class DpdkProgram(Program):
         self.telemetry = None
 
     def wait_until_forwarding(self) -> None:
+        """All that it receives: it may begin before it has read all its routes, or throw away what it finds first."""
         deadline = time.monotonic() + self.START_S
         try:
             if self.telemetry is None:
                 self.telemetry = Telemetry(self.file_prefix, self.process, self.START_S)
-            while self.packets() == 0:
-                if self.process.poll() is not None or time.monotonic() > deadline:
-                    raise RuntimeError(f"{self.process.args[0]} forwards nothing")
+            while True:
+                self.before = (self.received(), self.packets())
                 time.sleep(0.02)
+                received, sent = self._since_before()
+                if received > 1000 and sent >= 0.99 * received:
+                    break
+                if self.process.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError(f"received {received} packets and sent {sent}")
         except (OSError, ValueError, RuntimeError) as error:
-            self.close()
             self.log.seek(0)
-            raise RuntimeError(f"{error}:\n{self.log.read()[-2000:]}") from error
+            said = self.log.read()[-2000:]
+            self.close()
+            raise RuntimeError(f"{self.process.args[0]}: {error}\n{said}") from error
 
     def packets(self) -> int:
         return self.telemetry.port(TX_PORT).get("opackets", 0)
 
+    def _since_before(self) -> tuple:
+        return self.received() - self.before[0], self.packets() - self.before[1]
+
     def received(self) -> int:
-        return self.telemetry.port(0)["ipackets"]
+        return self.telemetry.port(0).get("ipackets", 0)
+
+    def check_forwarded(self) -> None:
+        received, sent = self._since_before()
+        if sent < 0.99 * received:
+            raise RuntimeError(f"{self.process.args[0]} received {received} packets and sent {sent}")
 
     def close(self) -> None:
         super().close()
         if self.telemetry is not None:
             self.telemetry.close()
+        shutil.rmtree(_runtime_directory(self.file_prefix), ignore_errors=True)  # 22.11 leaves it
 
 
 def memory_arguments(hugepages: bool, memory_mb: int) -> list:
@@ -194,7 +217,9 @@ class Sluice(DpdkProgram):
         while not pathlib.Path(self.socket).exists():
             if self.process.poll() is not None or time.monotonic() > deadline:
                 self.log.seek(0)
-                raise RuntimeError(f"sluice did not start:\n{self.log.read()}")
+                said = self.log.read()
+                self.close()
+                raise RuntimeError(f"sluice did not start:\n{said}")
             time.sleep(0.05)
 
     def ask(self, *words: str):
@@ -204,6 +229,10 @@ class Sluice(DpdkProgram):
 
     def worker(self) -> dict:
         return self.ask("stats", "workers")[0]
+
+    def wait_until_forwarding(self) -> None:
+        self.worker()  # it answers when it has read its configuration
+        super().wait_until_forwarding()
 
     def close(self) -> None:
         super().close()
