@@ -12,6 +12,7 @@
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -208,6 +209,7 @@ struct alignas(kLine) Side {
     pipeline::Context context;
     pipeline::BurstStorage storage;
     std::array<rte_mbuf*, 32> burst{};
+    std::optional<dpdk::RcuReader> reader;  // of the worker's thread
     Side(StageBench& bench, unsigned number)
         : punted(dpdk::MbufRing::create(fmt::format("sharing-{}", number), 64).value()),
           context{.shared = bench.shared(),
@@ -238,7 +240,8 @@ protected:
             sides_[i] = std::make_unique<Side>(*this, static_cast<unsigned>(i));
             threads_[i] = std::make_unique<Thread>();
             // Its mempool cache is to hold what it needs.
-            threads_[i]->set([this] {
+            threads_[i]->set([this, i] {
+                sides_[i]->reader.emplace(rcu_, WorkerId{static_cast<std::uint16_t>(i)});
                 std::array<rte_mbuf*, 128> mbufs{};
                 ASSERT_EQ(rte_pktmbuf_alloc_bulk(pool(), mbufs.data(), mbufs.size()), 0);
                 rte_pktmbuf_free_bulk(mbufs.data(), mbufs.size());
@@ -274,6 +277,7 @@ protected:
                                         netdev(kP0),
                                         {side.burst.data(), frames.size()},
                                         timer);
+                side.reader->quiescent();
             });
         }
     }
@@ -292,6 +296,7 @@ protected:
             threads_[1]->work();
         }
         Memory memory({own_places(), threads_[0]->places(), threads_[1]->places()});
+        rcu_.start();  // what quiescent states are told of
         memory.take(0);
         threads_[0]->work();
         memory.take(1);
@@ -315,6 +320,7 @@ protected:
         return all;
     }
 
+    dpdk::RcuDomain rcu_;
     std::array<std::unique_ptr<Side>, 2> sides_;
     std::array<std::unique_ptr<Thread>, 2> threads_;
 };
