@@ -2,12 +2,12 @@
 // What a worker's packets cost while another works beside it: two workers of one process, each from
 // a net_pcap port of its own, by the same tables and next hops to the same net_null port.
 //
-//   two_workers PCAP
+//   two_workers PCAP WORKERS
 //
-// Reads lines `WORKERS SECONDS`, WORKERS being 0, 1 or 01, and answers each with a JSON object: TSC
-// cycles of core per packet of those that were to work, receiving and sending included. The others
-// sleep. Worker 0 has the first core and this thread beside it, which sleeps meanwhile; worker 1
-// the second.
+// WORKERS are 0, 1 or 01. Reads lines `WORKERS SECONDS`, some of the same, and answers each with a
+// JSON object: TSC cycles of core per packet of those that were to work, receiving and sending
+// included. The others sleep. Worker 0 has the first core and this thread beside it, which sleeps
+// meanwhile; worker 1 the second.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -17,6 +17,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -133,15 +134,19 @@ void answer(WorkerBench& bench, const std::string& workers, double seconds, cons
 
 int main(int argc, char** argv) {
     using namespace sluice::test;
-    if (argc != 2) {
-        fmt::print(stderr, "two_workers PCAP\n");
+    if (argc != 3) {
+        fmt::print(stderr, "two_workers PCAP 0|1|01\n");
         return 2;
     }
     start_eal({"two_workers", "--lcores=0@0,1@0,2@1", "--main-lcore=0", "-m", "256"});
     const std::string pcap = fmt::format(",rx_pcap={},infinite_rx=1", argv[1]);
     WorkerBench bench({"net_pcap0" + pcap, "net_pcap1" + pcap}, "net_null0,no-rx=1");
-    bench.launch(0, 1);
-    bench.launch(1, 2);
+    const std::string_view started = argv[2];
+    for (unsigned i = 0; i < kWorkers; ++i) {
+        if (started.find(static_cast<char>('0' + i)) != std::string_view::npos) {
+            bench.launch(i, i + 1);
+        }
+    }
     Preemptions preemptions;
     preemptions.watch_workers("self");
     fmt::print("{{}}\n");  // ready

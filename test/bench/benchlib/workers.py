@@ -10,26 +10,30 @@ import sys
 import tempfile
 
 from . import pcap, report
+from .process import Program
 
 COUNT = 1000
-SECONDS = 0.05
+SECONDS = 0.03
 
 
-class Process:
-    """One two_workers."""
+class Process(Program):
+    """One two_workers; stopped unless it measures: even a sleeping worker wakes up a thousand times a second."""
 
-    def __init__(self, build: str, path: pathlib.Path):
-        self.process = subprocess.Popen([f"{build}/test/bench/two_workers", path], stdin=subprocess.PIPE,
+    def __init__(self, build: str, path: pathlib.Path, workers: str):
+        super().__init__()
+        self.process = subprocess.Popen([f"{build}/test/bench/two_workers", path, workers], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
         self.answer()
 
     def ask(self, workers: str) -> None:
+        self.go_on()
         self.process.stdin.write(f"{workers} {SECONDS}\n")
         self.process.stdin.flush()
 
     def answer(self) -> dict:
         for line in self.process.stdout:
             if line.startswith("{"):  # drivers talk, too
+                self.stop_running()
                 return json.loads(line)
         raise RuntimeError(f"two_workers ended with status {self.process.wait()}")
 
@@ -37,23 +41,24 @@ class Process:
         self.ask(workers)
         return self.answer()
 
-    def close(self) -> None:
-        self.process.stdin.close()
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
 
-
-def round_of(both: Process, apart: list) -> dict:
+def round_of(turn: int, both: Process, apart: list) -> dict:
     """Mean cycles per packet of the two workers, and whether all of it was undisturbed. The clock of a core changes at any
     time: what is compared stands next to each other."""
+    def in_turn():
+        return [both.measure("0"), both.measure("1")]
+
+    def at_once():
+        for worker, process in enumerate(apart):
+            process.ask(str(worker))
+        return [process.answer() for process in apart]
+
+    # The middle one of three: as far from the one as from the other.
+    first, last = (in_turn, at_once) if turn % 2 == 0 else (at_once, in_turn)
+    found = {first: first()}
     together = both.measure("01")
-    alone = [both.measure("0"), both.measure("1")]
-    for worker, process in enumerate(apart):
-        process.ask(str(worker))
-    others = [process.answer() for process in apart]
+    found[last] = last()
+    alone, others = found[in_turn], found[at_once]
     mean = lambda found: statistics.mean(f["cycles"][worker] for worker, f in enumerate(found))  # noqa: E731
     return {"both": statistics.mean(together["cycles"]), "alone": mean(alone), "apart": mean(others),
             "clean": all(f["clean"] for f in (together, *alone, *others))}
@@ -62,9 +67,9 @@ def round_of(both: Process, apart: list) -> dict:
 def measure(build: str, path: pathlib.Path, rounds: int) -> list:
     processes = []
     try:
-        for _ in range(3):
-            processes.append(Process(build, path))
-        return [round_of(processes[0], processes[1:]) for _ in range(rounds)]
+        for workers in ("01", "0", "1"):
+            processes.append(Process(build, path, workers))
+        return [round_of(turn, processes[0], processes[1:]) for turn in range(rounds)]
     finally:
         for process in processes:
             process.close()
@@ -89,7 +94,7 @@ def run(options):
     if not (pathlib.Path(options.build) / "test/bench/two_workers").exists():
         sys.exit(f"two_workers is not there: meson setup {options.build} && meson compile -C {options.build}")
     quiet = report.is_quiet()
-    rounds = 20 if options.quick else 80
+    rounds = 40 if options.quick else 200
     rows = []
     print(f"{'':22}{'two at once':>13}{'compared':>11}{'ratio':>8}{'quartiles':>15}{'clean %':>9}")
     with tempfile.TemporaryDirectory() as directory:
