@@ -95,18 +95,20 @@ struct alignas(64) Dst {
     net::Ipv6Addr gateway6() const noexcept { return {gateway}; }
     void set_gateway(const net::IpAddr& address) noexcept;
 
-    /// Worker threads. Stores rewrite_bytes bytes at `l2`. The first word is read atomically; the
-    /// rest does not change while the dst is published.
-    void write_rewrite(std::uint8_t* l2) const noexcept {
+    /// Worker threads. Stores the header in front of `l3`, rewrite_bytes bytes. The first word is
+    /// read atomically; the rest does not change while the dst is published.
+    void write_rewrite(std::uint8_t* l3) const noexcept {
         const std::uint64_t word =
             std::atomic_ref<std::uint64_t>(
                 const_cast<std::uint64_t&>(*reinterpret_cast<const std::uint64_t*>(
                     rewrite.data())))  // NOLINT: aligned by Dst
                 .load(std::memory_order_relaxed);
-        std::memcpy(l2, &word, 8);
-        std::memcpy(l2 + 6, rewrite.data() + 6, 8);  // with two bytes of our own MAC once more
-        if (rewrite_bytes > 14) {
-            std::memcpy(l2 + 14, rewrite.data() + 14, 4);
+        if (rewrite_bytes == 14) [[likely]] {
+            std::memcpy(l3 - 14, &word, 8);
+            std::memcpy(l3 - 8, rewrite.data() + 6, 8);  // two bytes of our own MAC once more
+        } else {
+            std::memcpy(l3 - 18, &word, 8);
+            std::memcpy(l3 - 12, rewrite.data() + 6, 12);
         }
     }
 };

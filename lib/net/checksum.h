@@ -3,7 +3,9 @@
 
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "net/address.h"
@@ -60,11 +62,18 @@ std::uint32_t pseudo_header_sum(const Ipv4Addr& source,
 /// computation gives, the zero edge (0x0000, never 0xffff) included, since no valid header sums to
 /// zero. `ip.ttl` at least 1.
 inline void decrement_ttl(Ipv4Header& ip) noexcept {
-    // 0x0100 in memory order, as the sum does not mind (RFC 1071 2 B).
-    std::uint32_t sum = std::uint32_t{ip.checksum.raw()} + Be16::from_host(0x0100).raw();
-    sum += sum >= 0xffffU ? 1U : 0U;
-    ip.ttl = static_cast<std::uint8_t>(ip.ttl - 1U);
-    ip.checksum = Be16::from_raw(static_cast<std::uint16_t>(sum));
+    // TTL, protocol and checksum as one word in memory order, as the sum does not mind (RFC 1071
+    // 2 B): one less in the first byte, 0x0100 more in the last two.
+    static_assert(std::endian::native == std::endian::little);
+    static_assert(offsetof(Ipv4Header, checksum) == offsetof(Ipv4Header, ttl) + 2);
+    std::uint8_t* const bytes = &ip.ttl;
+    std::uint32_t word = 0;
+    std::memcpy(&word, bytes, sizeof word);
+    word += 0x1'0000U - 1U;
+    if (word >= 0xffff'0000U) [[unlikely]] {
+        word += 0x1'0000U;  // all ones is zero
+    }
+    std::memcpy(bytes, &word, sizeof word);
 }
 
 }  // namespace sluice::net

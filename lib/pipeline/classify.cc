@@ -154,6 +154,7 @@ void classify_any(Context& c,
         place(p, m, in, v);
         if (ip4_input(c, p)) {
             ip4.destinations[ip4.count++] = p.ip4().destination;
+            ip4.uniform = false;
         }
     } else if (v.type == net::kEtherTypeIpv6) {
         v.flags |= Packet::kIpv6;
@@ -161,6 +162,7 @@ void classify_any(Context& c,
         place(p, m, in, v);
         if (ip6_input(c, p)) {
             ip6.destinations[ip6.count++] = p.ip6().destination;
+            ip6.uniform = false;
         }
     } else if (v.type == net::kEtherTypeArp) {
         Packet p;
@@ -247,8 +249,10 @@ bool classify_straight(const StraightIngress& in,
                     frame + in.model.l2_bytes + offsetof(net::Ipv4Header, destination),
                     sizeof(net::Ipv4Addr));
         place_straight(ip4, in, &m, &frame, &length, 1);
+        ip4.uniform = false;
     } else if (const std::uint32_t length6 = straight_frame6(in, frame, bytes); length6 != 0) {
         place_straight(ip6, in, &m, &frame, &length6, 1);
+        ip6.uniform = false;
     } else {
         return false;
     }
@@ -317,6 +321,7 @@ void classify(Context& c,
     ReceiveCounter received(c);
     ip4.count = 0;
     ip6.count = 0;
+    ip4.uniform = ip6.uniform = true;
     const std::size_t groups = gather(burst, straight);
     const StraightIngress untagged(port);
     TaggedIngress tagged(c, port);

@@ -19,11 +19,14 @@
 /// What forwarding is to both families.
 namespace sluice::pipeline {
 
-/// May a packet on the straight way leave by `dst` with nothing but a new TTL and header?
-inline bool leads_straight(const fib::Dst& dst, const Packet& p) noexcept {
+/// May a packet on the straight way, of `length` bytes, leave by `dst` with nothing but a new TTL
+/// and header? Of `model` only what packets of one netdev have in common is read.
+inline bool leads_straight(const fib::Dst& dst,
+                           const Packet& model,
+                           std::uint16_t length) noexcept {
     return dst.type == fib::DstType::kUnicast &&
-           dst.state.load(std::memory_order_acquire) == fib::Dst::kResolved &&
-           p.length <= dst.mtu && dst.out != p.turn_back;
+           dst.state.load(std::memory_order_acquire) == fib::Dst::kResolved && length <= dst.mtu &&
+           dst.out != model.turn_back;
 }
 
 inline void lower_ttl(net::Ipv4Header& ip) noexcept {
@@ -33,8 +36,70 @@ inline void lower_ttl(net::Ipv6Header& ip) noexcept {
     --ip.hop_limit;
 }
 
-/// The packets on the straight way at once, `act` on each other one's dst; `route` is the way of
-/// one whose dst turned out not to be valid any more: once more, from the tables.
+/// `act` on the dst of packet i; `route` is its way if the dst turned out not to be valid any more:
+/// once more, from the tables.
+template <class Addr>
+void forward_any(Context& c,
+                 Batch<Addr>& batch,
+                 std::size_t i,
+                 fib::DstCache<Addr>& cache,
+                 stats::CacheCounters& counters,
+                 Outcome (&act)(Context&, Packet&, const fib::Dst&) noexcept,
+                 void (&route)(Context&, Packet&) noexcept) noexcept {
+    Packet& p = batch.packets[i];
+    const Outcome outcome = act(c, p, c.shared.dsts[batch.dsts[i]]);
+    if (outcome == Outcome::kPassed) {
+        return;
+    }
+    if (outcome == Outcome::kInvalid) {
+        if (batch.cached) {
+            stats::bump(counters.stale);
+            cache.erase(batch.destinations[i], batch.tails[i]);
+        }
+        route(c, p);
+    }
+    batch.dsts[i] = fib::kNoRoute;
+}
+
+/// The packets that may go straight do; `other(i)` is what becomes of packet i otherwise.
+/// `kUniform`: what packets of one netdev have in common is read of the first one.
+template <bool kUniform, class Header, class Addr, class Other>
+void forward_straight(Context& c, Batch<Addr>& batch, Other&& other) noexcept {
+    constexpr std::size_t kPrefetchAhead = 8;
+    const fib::Dst* const dsts = c.shared.dsts.data();
+    const fib::DstIndex* const indices = batch.dsts.data();
+    const Packet* const packets = batch.packets.data();
+    const std::size_t count = batch.count;
+    Transmitter::Appender straight(c.transmit, sizeof(Addr) == 4 ? 1 : 2);
+    Packet model = packets[0];
+    for (std::size_t i = 0; i < count; ++i) {
+        rte_prefetch0(&dsts[indices[i + kPrefetchAhead]]);  // the array has room behind
+        const Packet& p = packets[i];
+        const fib::Dst& dst = dsts[indices[i]];
+        if constexpr (!kUniform) {
+            model = p;
+        }
+        if (!leads_straight(dst, model, p.length) || (!kUniform && !model.is(Packet::kStraight)))
+            [[unlikely]] {
+            straight.close();
+            other(i);
+            continue;
+        }
+        lower_ttl(*reinterpret_cast<Header*>(p.l3));  // NOLINT: classify checked the length
+        if (dst.counter != 0) {
+            stats::bump(c.stats.next_hop(dst.counter));
+        }
+        if (dst.rewrite_bytes == model.l2_bytes) [[likely]] {
+            dst.write_rewrite(p.l3);
+            straight.append(dst, p.m, model.book);
+        } else {
+            straight.close();
+            transmit(c, p, dst, p.length);
+        }
+    }
+}
+
+/// Acts on every packet's dst.
 template <class Header, class Addr>
 void forward_batch(Context& c,
                    Batch<Addr>& batch,
@@ -42,43 +107,13 @@ void forward_batch(Context& c,
                    stats::CacheCounters& counters,
                    Outcome (&act)(Context&, Packet&, const fib::Dst&) noexcept,
                    void (&route)(Context&, Packet&) noexcept) noexcept {
-    constexpr std::size_t kPrefetchAhead = 8;
-    const fib::Dst* const dsts = c.shared.dsts.data();
-    Transmitter::Appender straight(c.transmit, sizeof(Addr) == 4 ? 1 : 2);
-    for (std::size_t i = 0; i < kPrefetchAhead && i < batch.count; ++i) {
-        rte_prefetch0(&dsts[batch.dsts[i]]);
-    }
-    for (std::size_t i = 0; i < batch.count; ++i) {
-        rte_prefetch0(&dsts[batch.dsts[i + kPrefetchAhead]]);  // the array has room behind
-        Packet& p = batch.packets[i];
-        const fib::Dst& dst = dsts[batch.dsts[i]];
-        if (p.is(Packet::kStraight) && leads_straight(dst, p)) [[likely]] {
-            lower_ttl(*reinterpret_cast<Header*>(p.l3));  // NOLINT: classify checked the length
-            if (dst.counter != 0) {
-                stats::bump(c.stats.next_hop(dst.counter));
-            }
-            if (p.l2_bytes == dst.rewrite_bytes) [[likely]] {
-                dst.write_rewrite(p.l3 - dst.rewrite_bytes);
-                straight.append(dst.port, p.m, p.book, dst.out);
-            } else {
-                straight.close();
-                transmit(c, p, dst, p.length);
-            }
-            continue;
-        }
-        straight.close();
-        const Outcome outcome = act(c, p, dst);
-        if (outcome == Outcome::kPassed) {
-            continue;
-        }
-        if (outcome == Outcome::kInvalid) {
-            if (batch.cached) {
-                stats::bump(counters.stale);
-                cache.erase(batch.destinations[i], batch.tails[i]);
-            }
-            route(c, p);
-        }
-        batch.dsts[i] = fib::kNoRoute;
+    const auto other = [&](std::size_t i) {
+        forward_any(c, batch, i, cache, counters, act, route);
+    };
+    if (batch.uniform) [[likely]] {
+        forward_straight<true, Header>(c, batch, other);
+    } else {
+        forward_straight<false, Header>(c, batch, other);
     }
 }
 

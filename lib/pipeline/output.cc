@@ -81,7 +81,7 @@ void transmit(
     if (m.pkt_len > frame) [[unlikely]] {
         trim_to(m, frame);
     }
-    dst.write_rewrite(p.l3 - dst.rewrite_bytes);
+    dst.write_rewrite(p.l3);
     c.transmit.enqueue(dst.port, &m, p.book, dst.out, p.family(), booked);
 }
 

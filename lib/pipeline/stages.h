@@ -28,6 +28,7 @@ struct PendingInsert {
 template <class Addr>
 struct Batch {
     std::size_t count = 0;
+    bool uniform = false;  // all are on the straight way and came in by one netdev
     std::array<Packet, kMaxBatch> packets;
     std::array<Addr, kBatchRoom> destinations;
     std::array<fib::DstIndex, kBatchRoom> dsts;

@@ -12,6 +12,7 @@
 
 #include "base/drop_reason.h"
 #include "base/id.h"
+#include "fib/dst.h"
 #include "stats/counters.h"
 
 namespace sluice::pipeline {
@@ -111,18 +112,15 @@ public:
     Appender& operator=(Appender&&) = delete;
     ~Appender() { close(); }
 
-    void append(std::uint16_t port, rte_mbuf* m, NetdevId book, NetdevId out) noexcept {
-        const std::uint64_t key = std::uint64_t{book.value} | std::uint64_t{out.value} << 16U |
-                                  std::uint64_t{port} << 32U;
-        if (key != key_) [[unlikely]] {
-            open(port, book, out);
-            key_ = key;
+    void append(const fib::Dst& dst, rte_mbuf* m, NetdevId book) noexcept {
+        if (dst.out != out_ || book != book_) [[unlikely]] {
+            open(dst, book);
         }
         bytes_ += m->pkt_len;
         *next_++ = m;
         if (next_ == end_) [[unlikely]] {
             close();
-            transmit_.flush_port(port);
+            transmit_.flush_port(dst.port);
         }
     }
 
@@ -131,19 +129,19 @@ public:
             buffer_->count = static_cast<std::uint32_t>(next_ - buffer_->packets.data());
             buffer_->open.bytes += bytes_;
             buffer_ = nullptr;
-            key_ = kClosed;
+            out_ = kBlackholeNetdev;
         }
     }
 
 private:
-    static constexpr std::uint64_t kClosed = ~std::uint64_t{0};
-
-    void open(std::uint16_t port, NetdevId book, NetdevId out) noexcept {
+    void open(const fib::Dst& dst, NetdevId book) noexcept {
         close();
-        buffer_ = &transmit_.buffers_[port];
-        const Book entry{book, out, family_, true};
+        out_ = dst.out;
+        book_ = book;
+        buffer_ = &transmit_.buffers_[dst.port];
+        const Book entry{book, dst.out, family_, true};
         if (buffer_->open.book != entry) {
-            transmit_.begin_run(port, entry);
+            transmit_.begin_run(dst.port, entry);
         }
         next_ = buffer_->packets.data() + buffer_->count;
         end_ = buffer_->packets.data() + kBufferPackets;
@@ -152,7 +150,8 @@ private:
 
     Transmitter& transmit_;
     Buffer* buffer_ = nullptr;
-    std::uint64_t key_ = kClosed;
+    NetdevId out_ = kBlackholeNetdev;  // no packet leaves by it
+    NetdevId book_{};
     rte_mbuf** next_ = nullptr;
     rte_mbuf** end_ = nullptr;
     std::uint64_t bytes_ = 0;

@@ -81,9 +81,9 @@ struct Worker::Impl {
                   .ipv4_id = static_cast<std::uint16_t>(rte_rand())},
           ns_per_tsc_q32((std::uint64_t{1'000'000'000} << 32U) / rte_get_tsc_hz()) {}
 
-    void tell_time() noexcept {
+    void tell_time(std::uint64_t tsc) noexcept {
         __extension__ using Wide = unsigned __int128;
-        context.now_ns = static_cast<std::uint64_t>((Wide{rte_rdtsc()} * ns_per_tsc_q32) >> 32U);
+        context.now_ns = static_cast<std::uint64_t>((Wide{tsc} * ns_per_tsc_q32) >> 32U);
     }
     std::size_t receive(const RxQueueList& list) noexcept;
     void drop_of_nobody(std::span<rte_mbuf*> burst) noexcept;
@@ -260,7 +260,7 @@ void Worker::run() noexcept {
     stats::WorkerCounters& counters = w.block.worker();
     std::uint64_t before = rte_rdtsc();
     while (!w.stopping.load(std::memory_order_relaxed)) {
-        w.tell_time();
+        w.tell_time(before);
         const RxQueueList* queues = w.queues.load(std::memory_order_acquire);
         const std::size_t received = w.receive(*queues);
         const std::size_t other = w.transmit_injected() + w.obey();

@@ -98,13 +98,13 @@ TEST(Dst, rewrite_has_the_mac_and_the_rest) {
     resolve(dst, kOne);
     std::array<std::uint8_t, 20> out{};
     out.fill(0x55);
-    dst.write_rewrite(out.data());
+    dst.write_rewrite(out.data() + 18);
     EXPECT_TRUE(std::equal(kOne.bytes.begin(), kOne.bytes.end(), out.begin()));
     EXPECT_TRUE(std::equal(kTail.begin(), kTail.end(), out.begin() + 6));
     EXPECT_EQ(out[18], 0x55);
     dst.rewrite_bytes = 14;
     out.fill(0x55);
-    dst.write_rewrite(out.data());
+    dst.write_rewrite(out.data() + 14);
     EXPECT_EQ(out[13], kTail[7]);
     EXPECT_EQ(out[14], 0x55);
 }
@@ -124,7 +124,7 @@ TEST(Dst, Case_D55_mac_changes_in_one_piece) {
         std::array<std::uint8_t, 18> out{};
         ready = true;
         while (!stop.load(std::memory_order_relaxed)) {
-            dst.write_rewrite(out.data());
+            dst.write_rewrite(out.data() + out.size());
             if (std::equal(kOne.bytes.begin(), kOne.bytes.end(), out.begin())) {
                 ++seen[0];
             } else if (std::equal(kOther.bytes.begin(), kOther.bytes.end(), out.begin())) {
