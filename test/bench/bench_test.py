@@ -121,7 +121,7 @@ class Rows(unittest.TestCase):
                 for row in found["rows"]:
                     self.assertRegex(row["id"], f"^{IDS[name]}$")
                     # What a peer cannot hold has no ratio and says why.
-                    self.assertLessEqual(KEYS - {"ratio", "ratio_min", "ratio_max", "against"} if "note" in row else KEYS, row.keys())
+                    self.assertLessEqual(KEYS - {"ratio", "ratio_min", "ratio_max"} if "note" in row else KEYS, row.keys())
                     self.assertLessEqual(row["min"], row["value"])
                     self.assertLessEqual(row["value"], row["max"])
                     self.assertIn(f">{row['id']}<", plot)

@@ -55,7 +55,8 @@ def rows_of(cell: Cell, rates: dict, tsc_hz: float) -> list:
                       "against_cycles": tsc_hz / 1e6 / statistics.median(rates[peer])}
         rows.append(row)
     if cell.full:
-        rows.append(report.Row(f"{cell.id}/l3fwd-lpm", "Mpps", values=mine, against="l3fwd-lpm", extra={"note": NO_LPM}))
+        rows.append(report.Row(f"{cell.id}/l3fwd-lpm", "Mpps", values=mine, against="l3fwd-lpm",
+                               extra={"against": "l3fwd-lpm", "note": NO_LPM}))
     return rows
 
 
