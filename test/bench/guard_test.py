@@ -110,7 +110,7 @@ class Verdicts(unittest.TestCase):
 def line(level: str, mode: str, turn: int) -> dict:
     times = {part: (turn + 1) * (2.0 if mode == "adaptive" else 1.0) for part in latency.PERCENTILES}
     return {"level": level, "mode": mode, "round": turn, "pps": 1e6, "sent": 9, "received": 9, "windows": 4, "clean": 3,
-            "bound_us": 500, **times}
+            **times}
 
 
 class Latency(unittest.TestCase):
@@ -118,15 +118,20 @@ class Latency(unittest.TestCase):
         # In the order in which modes alternate, not in that of the table.
         lines = [line(level, mode, turn) for turn in range(3) for level in ("max", "10", "50", "90")
                  for mode in ("adaptive", "poll")] + [line("wakeup", "adaptive", 0)]
-        rows = {row.id: row.as_json() for row in latency.rows_of("ring", latency.gathered(lines))}
+        rows = {row.id: row.as_json() for row in latency.rows_of("ring", latency.gathered(lines), 500)}
         contract = [f"latency/ring/{level}/{mode}/{part}" for level in (10, 50, 90) for mode in ("poll", "adaptive")
                     for part in ("p50", "p99", "p999", "max")]
         self.assertLessEqual(set(contract), rows.keys())
         self.assertEqual(rows["latency/ring/90/adaptive/p99"]["ratio"], 0.5)
         self.assertEqual(rows["latency/ring/90/adaptive/p99"]["value"], 4.0)
         self.assertEqual(rows["latency/ring/max/adaptive"]["ratio"], 1.0)
-        self.assertEqual(rows["latency/ring/wakeup/adaptive/max"]["bound_us"], 500)
-        self.assertNotIn("ratio", rows["latency/ring/10/poll/p50"])
+        self.assertEqual(rows["latency/ring/wakeup/adaptive/max"]["ratio"], 250)
+        disturbed = lines + [line("90", mode, 3) | {"p99": 1e6, "clean": mode == "poll"} for mode in latency.MODES]
+        found = latency.gathered(disturbed)
+        self.assertEqual([len(found["90", mode]) for mode in latency.MODES], [3, 3])
+        self.assertEqual(len(latency.gathered([lines[0] | {"clean": 0}])["max", "adaptive"]), 1)
+        for row in rows.values():
+            self.assertLessEqual({"value", "min", "max", "unit", "against", "ratio", "ratio_min", "ratio_max"}, row.keys())
 
 
 class Workers(unittest.TestCase):

@@ -218,17 +218,21 @@ struct Measured {
     }
 };
 
-/// Of the windows in which nobody took the watched threads' cores, where there were any.
+/// Of the windows in which others took no more than `most` of the watched threads' cores, where
+/// there were any.
 template <class Wire>
-Measured measure(Wire& wire, const Load& load, const Preemptions& preemptions) {
+Measured measure(Wire& wire,
+                 const Load& load,
+                 const Preemptions& preemptions,
+                 const Preemptions::Seen& most = Preemptions::kNone) {
     Window all;
     Measured clean;
     unsigned windows = 0;
     const std::uint64_t end = now_ns() + static_cast<std::uint64_t>(load.seconds * 1e9);
     for (; windows == 0 || now_ns() < end; ++windows) {
-        const std::uint64_t before = preemptions.count();
+        const Preemptions::Seen before = preemptions.now();
         const Window w = drive(wire, load);
-        if (preemptions.count() == before) {
+        if (preemptions.now().within(most, before)) {
             clean.window.add(w);
             ++clean.clean;
         }

@@ -9,12 +9,23 @@
 
 namespace sluice::test {
 
-/// How often threads had to make room for others on their core: what is measured while that
-/// happens is the scheduler's.
+/// What others took of threads' cores: what is measured meanwhile is the scheduler's.
 class Preemptions {
 public:
+    struct Seen {
+        std::uint64_t switches = 0;   // away from a thread that would have gone on
+        std::uint64_t waited_ns = 0;  // for a core, after such a switch or after a sleep
+
+        bool within(const Seen& most, const Seen& before) const {
+            return switches - before.switches <= most.switches &&
+                   waited_ns - before.waited_ns <= most.waited_ns;
+        }
+    };
+    /// No more than it takes to switch to a thread that wakes up.
+    static constexpr Seen kNone{.switches = 0, .waited_ns = 10'000};
+
     /// By the thread's directory in /proc.
-    void watch(const std::filesystem::path& task) { tasks_.push_back(task / "status"); }
+    void watch(const std::filesystem::path& task) { tasks_.push_back(task); }
     /// All DPDK workers of a process.
     void watch_workers(const std::string& pid) {
         for (const auto& task : std::filesystem::directory_iterator("/proc/" + pid + "/task")) {
@@ -25,18 +36,23 @@ public:
             }
         }
     }
-    std::uint64_t count() const {
-        std::uint64_t sum = 0;
+    /// All of them together, since they began.
+    Seen now() const {
+        Seen sum;
         for (const auto& task : tasks_) {
-            std::ifstream file(task);
+            std::ifstream status(task / "status");
             std::string word;
-            while (file >> word) {
+            while (status >> word) {
                 if (word == "nonvoluntary_ctxt_switches:") {
                     std::uint64_t switches = 0;
-                    file >> switches;
-                    sum += switches;
+                    status >> switches;
+                    sum.switches += switches;
                 }
             }
+            std::uint64_t ran = 0;
+            std::uint64_t waited = 0;
+            std::ifstream(task / "schedstat") >> ran >> waited;
+            sum.waited_ns += waited;
         }
         return sum;
     }

@@ -55,12 +55,14 @@ double median(std::vector<double> values) {
 }
 
 /// 0 of a worker that did not work. Of windows in which nobody took a worker's core, where there
-/// were any; of worker 0's this thread does, once, when it wakes.
+/// were any but this thread.
 std::array<double, kWorkers> measure(const WorkerBench& bench,
                                      double seconds,
                                      const Preemptions& preemptions,
                                      const std::array<bool, kWorkers>& works,
                                      unsigned& clean_windows) {
+    // Wakes up once, and looks.
+    constexpr Preemptions::Seen kThisThread{.switches = 1, .waited_ns = 500'000};
     const double cycles_per_ns = static_cast<double>(rte_get_tsc_hz()) / 1e9;
     std::array<std::vector<double>, kWorkers> all;
     std::array<std::vector<double>, kWorkers> clean;
@@ -68,7 +70,7 @@ std::array<double, kWorkers> measure(const WorkerBench& bench,
     const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
     while (std::chrono::steady_clock::now() < end) {
         std::array<Reading, kWorkers> before{};
-        const std::uint64_t preempted = preemptions.count();
+        const Preemptions::Seen taken = preemptions.now();
         for (std::size_t i = 0; i < kWorkers; ++i) {
             before[i] = read(bench, i);
         }
@@ -85,7 +87,8 @@ std::array<double, kWorkers> measure(const WorkerBench& bench,
         }
         // One whose core others had throughout was not at work beside the other.
         const bool undisturbed =
-            worked == working && preemptions.count() - preempted <= (works[0] ? 1U : 0U);
+            worked == working &&
+            preemptions.now().within(works[0] ? kThisThread : Preemptions::kNone, taken);
         for (std::size_t i = 0; i < kWorkers; ++i) {
             all[i].push_back(cost[i]);
             if (undisturbed) {

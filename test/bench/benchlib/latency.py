@@ -96,21 +96,22 @@ class Tap:
             yield {"level": "wakeup", "mode": "adaptive", "round": turn, **self.run("wakeup", 2 * seconds)}
 
 
-def rows_of(wire: str, samples: dict) -> list:
-    """`samples`: (level, mode) -> what was found in each round."""
+def rows_of(wire: str, samples: dict, bound_us: float) -> list:
+    """`samples`: (level, mode) -> what was found in each round. Ratios are against polling, of `wakeup`, which only a worker
+    that sleeps has, against the longest sleep."""
     rows = []
     for (level, mode), found in samples.items():
-        poll = samples.get((level, "poll")) if mode == "adaptive" else None
+        against, others = ("bound", [dict.fromkeys(PERCENTILES, bound_us)] * len(found)) if level == "wakeup" else (
+            "poll", samples[level, "poll"])
         if level == "max":
-            rows.append(report.Row(f"latency/{wire}/max/{mode}", "Mpps", [f["pps"] / 1e6 for f in found],
-                                   "poll" if poll else "", [f["pps"] / 1e6 for f in poll or []], lower_is_better=False))
+            rows.append(report.Row(f"latency/{wire}/max/{mode}", "Mpps", [f["pps"] / 1e6 for f in found], against,
+                                   [f["pps"] / 1e6 for f in others], lower_is_better=False))
             continue
         for part in PERCENTILES:
-            row = report.Row(f"latency/{wire}/{level}/{mode}/{part}", "us", [f[part] for f in found],
-                             "poll" if poll else "", [f[part] for f in poll or []])
+            row = report.Row(f"latency/{wire}/{level}/{mode}/{part}", "µs", [f[part] for f in found], against,
+                             [f[part] for f in others])
             row.extra["pps"] = statistics.median(f["pps"] for f in found)
             row.extra["clean_windows"] = sum(f["clean"] for f in found) / sum(f["windows"] for f in found)
-            row.extra |= {key: found[0][key] for key in ("bound_us",) if key in found[0]}
             rows.append(row)
     return rows
 
@@ -127,9 +128,14 @@ def show(wire: str, samples: dict) -> None:
 
 
 def gathered(lines) -> dict:
+    """(level, mode) -> what was found in each round; of a level the rounds in which both modes had an undisturbed window, where
+    there are any."""
     samples = {}
     for line in lines:
         samples.setdefault((line["level"], line["mode"]), []).append(line)
+    disturbed = {(line["level"], line["round"]) for found in samples.values() for line in found if not line["clean"]}
+    for (level, mode), found in samples.items():
+        samples[level, mode] = [line for line in found if (level, line["round"]) not in disturbed] or found
     order = ["max", *LEVELS, "wakeup"]
     return dict(sorted(samples.items(), key=lambda item: (order.index(item[0][0]), MODES.index(item[0][1]))))
 
@@ -145,7 +151,7 @@ def run(options):
         taps = gathered(tap.lines(rounds, seconds))
     show("tap", taps)
     bound = ring["wakeup", "adaptive"][0]["bound_us"]
-    print(f"Microseconds from the sender to the receiver, median of {rounds} rounds. 10, 50, 90: percent of the highest rate, the lower\n"
+    print(f"Microseconds from the sender to the receiver, median of {rounds} rounds at most. 10, 50, 90: percent of the highest rate, the lower\n"
           f"of both modes. wakeup: the worker is asleep; without an interrupt (ring) it sleeps {bound} us at most. Of windows of 2 ms\n"
           "only those count in which nobody else took the two cores (clean); of a level without any, all.")
-    return quiet, rows_of("ring", ring) + rows_of("tap", taps)
+    return quiet, rows_of("ring", ring, bound) + rows_of("tap", taps, bound)
