@@ -117,8 +117,8 @@ def run(options):
             show(found)
             rows += found
     share = bench.cpu_s / bench.wall_s if bench.wall_s else 1
+    full = " and ".join(f"{len(tables[family, 'full'].prefixes):,}" for family in FAMILIES)
     print("One core, the whole loop. Beside a peer's cycles: sluice's packet rate by the peer's, above 1 sluice is faster;\n"
-          f"median of {rounds} pairs (quartiles). floor: testpmd, io. small: ten routes, full: {len(tables['v4', 'full'].prefixes):,} and "
-          f"{len(tables['v6', 'full'].prefixes):,}. -: l3fwd's lpm {NO_LPM}.\n"
-          f"While measured the programs had {share:.0%} of their core.")
+          f"median of {rounds} pairs (quartiles). floor: testpmd, io. small: ten routes, full: {full}.\n"
+          f"-: l3fwd's lpm {NO_LPM}. While measured the programs had {share:.0%} of their core.")
     return quiet and share >= QUIET_SHARE, rows

@@ -61,9 +61,10 @@ def _compile_flags() -> list:
 
 
 def build(directory: str, large: bool) -> pathlib.Path:
-    """`large`: its fib holds a full table. Built once for each build directory."""
+    """`large`: its fib holds a full table. Built once for each build directory and release."""
     cache = pathlib.Path(directory).resolve() / "peers"
-    binary = cache / ("l3fwd-large" if large else "l3fwd")
+    version = _run(["pkg-config", "--modversion", "libdpdk"], pathlib.Path("/")).strip()
+    binary = cache / f"l3fwd-{version}{'-large' if large else ''}"
     if binary.exists():
         return binary
     cache.mkdir(exist_ok=True)
