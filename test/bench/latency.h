@@ -218,13 +218,13 @@ struct Measured {
     }
 };
 
-/// Of the windows in which others took no more than `most` of the watched threads' cores, where
-/// there were any.
+/// Of the windows in which others took no more than what is `allowed` of the watched threads'
+/// cores, where there were any.
 template <class Wire>
 Measured measure(Wire& wire,
                  const Load& load,
                  const Preemptions& preemptions,
-                 const Preemptions::Seen& most = Preemptions::kNone) {
+                 const Preemptions::Allowed& allowed = {}) {
     Window all;
     Measured clean;
     unsigned windows = 0;
@@ -232,7 +232,7 @@ Measured measure(Wire& wire,
     for (; windows == 0 || now_ns() < end; ++windows) {
         const Preemptions::Seen before = preemptions.now();
         const Window w = drive(wire, load);
-        if (preemptions.now().within(most, before)) {
+        if (allowed.by(before, preemptions.now())) {
             clean.window.add(w);
             ++clean.clean;
         }

@@ -15,14 +15,18 @@ public:
     struct Seen {
         std::uint64_t switches = 0;   // away from a thread that would have gone on
         std::uint64_t waited_ns = 0;  // for a core, after such a switch or after a sleep
+    };
+    struct Allowed {
+        std::uint64_t switches = 0;
+        std::uint64_t waited_ns = 10'000;  // what it takes to switch to a thread that wakes up
+        std::uint64_t waited_per_switch_ns = 0;
 
-        bool within(const Seen& most, const Seen& before) const {
-            return switches - before.switches <= most.switches &&
-                   waited_ns - before.waited_ns <= most.waited_ns;
+        bool by(const Seen& before, const Seen& after) const {
+            const std::uint64_t made = after.switches - before.switches;
+            return made <= switches &&
+                   after.waited_ns - before.waited_ns <= waited_ns + made * waited_per_switch_ns;
         }
     };
-    /// No more than it takes to switch to a thread that wakes up.
-    static constexpr Seen kNone{.switches = 0, .waited_ns = 10'000};
 
     /// By the thread's directory in /proc.
     void watch(const std::filesystem::path& task) { tasks_.push_back(task); }

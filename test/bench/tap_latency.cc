@@ -121,8 +121,10 @@ int main(int argc, char** argv) {
         return 2;
     }
     TapWire wire(argv[1], argv[2], argv[3], argv[4]);
-    // The daemon's control thread shares this core, and looks at its rings every millisecond.
-    constexpr Preemptions::Seen kControl{.switches = 4, .waited_ns = 100'000};
+    // The daemon's control thread shares this core, and the kernel's own threads, which come in for
+    // each frame, are part of the way.
+    constexpr Preemptions::Allowed kKernel{
+        .switches = 100'000, .waited_ns = 200'000, .waited_per_switch_ns = 15'000};
     Preemptions preemptions;
     preemptions.watch("/proc/thread-self");
     preemptions.watch_workers(argv[5]);
@@ -133,5 +135,5 @@ int main(int argc, char** argv) {
     } else if (level != "max") {
         load.per_second = std::stod(argv[6]);
     }
-    fmt::print("{{{}}}\n", measure(wire, load, preemptions, kControl).json());
+    fmt::print("{{{}}}\n", measure(wire, load, preemptions, kKernel).json());
 }

@@ -62,7 +62,7 @@ std::array<double, kWorkers> measure(const WorkerBench& bench,
                                      const std::array<bool, kWorkers>& works,
                                      unsigned& clean_windows) {
     // Wakes up once, and looks.
-    constexpr Preemptions::Seen kThisThread{.switches = 1, .waited_ns = 500'000};
+    constexpr Preemptions::Allowed kThisThread{.switches = 1, .waited_ns = 500'000};
     const double cycles_per_ns = static_cast<double>(rte_get_tsc_hz()) / 1e9;
     std::array<std::vector<double>, kWorkers> all;
     std::array<std::vector<double>, kWorkers> clean;
@@ -88,7 +88,7 @@ std::array<double, kWorkers> measure(const WorkerBench& bench,
         // One whose core others had throughout was not at work beside the other.
         const bool undisturbed =
             worked == working &&
-            preemptions.now().within(works[0] ? kThisThread : Preemptions::kNone, taken);
+            (works[0] ? kThisThread : Preemptions::Allowed{}).by(taken, preemptions.now());
         for (std::size_t i = 0; i < kWorkers; ++i) {
             all[i].push_back(cost[i]);
             if (undisturbed) {
