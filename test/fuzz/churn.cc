@@ -50,10 +50,6 @@ std::string link_in(const World& world, const std::string& netns, Dice& dice) {
     return link_name(dice.below(kLinks));
 }
 
-net::MacAddr host_mac(Dice& dice) {
-    return {{2, 0xaa, 0, 0, 0, static_cast<std::uint8_t>(dice.from(1, 3))}};
-}
-
 config::NetdevSettings settings(Dice& dice) {
     config::NetdevSettings s;
     s.forwarding = !dice.one_in(16);
@@ -298,24 +294,15 @@ void add_many(World& world, const std::string& netns, const RouteRequest& model,
 
 void delete_links(World& world, Dice& dice) {
     const Place place = some_link(world, dice);
-    std::vector<std::string> names{place.name};
-    for (std::uint32_t link = 4; link < kLinks; ++link) {
-        if (dice.one_in(3) || (place.link < 4 && parent_name(link) == place.name)) {
-            if (world.netns_of(link_name(link)) == place.netns && link != place.link) {
-                names.push_back(link_name(link));
-            }
-        }
-    }
     if (dice.one_in(8)) {
-        names = {dice.of(kVrfs)};
-    } else if (dice.one_in(2)) {
-        RouteRequest route;
-        const bool v4 = dice.one_in(2);
-        route.prefix = net::IpPrefix::default_route(v4 ? net::Family::kIpv4 : net::Family::kIpv6);
-        route.via = v4 ? net::IpAddr{host4(place.link, 2)} : net::IpAddr{host6(place.link, 2)};
-        add_many(world, place.netns, route, dice);
+        const std::vector<std::string> vrf{dice.of(kVrfs)};
+        world.note("delete_netdevs", world.router->delete_netdevs(place.netns, vrf));
+        return;
     }
-    world.note("delete_netdevs", world.router->delete_netdevs(place.netns, names));
+    if (dice.one_in(2)) {
+        load_link(world, dice, place.name);
+    }
+    delete_link(world, dice, place.name);
 }
 
 void change_link(World& world, Dice& dice) {
@@ -646,6 +633,33 @@ constexpr Kind kKinds[]{{14, repair},         {8, add_some_link},   {2, delete_l
                         {2, move_link},       {2, add_vrf}};
 
 }  // namespace
+
+void load_link(World& world, Dice& dice, const std::string& name) {
+    const std::uint32_t link = link_number(name);
+    RouteRequest route;
+    const bool v4 = dice.one_in(2);
+    route.prefix = net::IpPrefix::default_route(v4 ? net::Family::kIpv4 : net::Family::kIpv6);
+    route.via = v4 ? net::IpAddr{host4(link, 2)} : net::IpAddr{host6(link, 2)};
+    add_many(world, world.netns_of(name), route, dice);
+}
+
+void delete_link(World& world, Dice& dice, const std::string& name) {
+    const std::string netns = world.netns_of(name);
+    std::vector<std::string> names{name};
+    for (std::uint32_t link = 4; link < kLinks; ++link) {
+        const std::string other = link_name(link);
+        if (other != name && world.netns_of(other) == netns &&
+            (parent_name(link) == name || dice.one_in(3))) {
+            names.push_back(other);
+        }
+    }
+    world.note("delete_netdevs", world.router->delete_netdevs(netns, names));
+}
+
+void bring_back(World& world, Dice& dice) {
+    add_some_link(world, dice);
+    repair(world, dice);
+}
 
 void set_up(World& world, Dice& dice) {
     for (const char* netns : {"blue", "red"}) {

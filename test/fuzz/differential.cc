@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "fuzz/churn.h"
+#include "fuzz/race.h"
 #include "fuzz/traffic.h"
 
 namespace sluice::test::fuzz {
@@ -24,6 +25,9 @@ void pass_time(World& world, Dice& dice) {
         ns = 650'000 * kMs;  // what was learned expires
     }
     world.pass_time(ns);
+    if (!dice.one_in(3)) {  // workers may see the time first
+        world.tick();
+    }
 }
 
 /// The control thread's other work, of which there may be none for a while.
@@ -47,7 +51,8 @@ std::optional<Failure> run(const Plan& plan, rte_mempool* pool, Reach& reach) {
     set_up(world, dice);
     world.exchange();
     std::uint32_t step = 0;
-    for (; step < plan.steps && world.difference.empty(); ++step) {
+    const auto late = [&] { return std::chrono::steady_clock::now() >= plan.until; };
+    for (; step < plan.steps && world.difference.empty() && !late(); ++step) {
         if (plan.without.contains(step)) {
             continue;
         }
@@ -62,6 +67,9 @@ std::optional<Failure> run(const Plan& plan, rte_mempool* pool, Reach& reach) {
         }
         control(world, chance);
         pass_time(world, chance);
+        if (chance.one_in(4)) {
+            race(world, traffic, step / kPhase, chance);
+        }
         const auto ports = world.ports();
         const fib::NetdevView* port = nullptr;
         for (std::uint32_t bursts = chance.from(4, 24); bursts > 0 && !ports.empty(); --bursts) {
@@ -107,6 +115,7 @@ std::optional<Failure> run(const Plan& plan, rte_mempool* pool, Reach& reach) {
 
 Plan shorten(Plan plan, const Failure& failure, rte_mempool* pool, unsigned runs) {
     Reach ignored;
+    plan.until = std::chrono::steady_clock::time_point::max();
     plan.steps = failure.step + 1;
     std::uint32_t piece = std::max<std::uint32_t>(plan.steps / 2, 1);
     // Pieces from the back: what made the difference is mostly recent.
@@ -186,6 +195,10 @@ std::string missing(const Reach& reach) {
                                            "carrier",
                                            "learned",
                                            "slices",
+                                           "amid a change",
+                                           "gone amid a change",
+                                           "expired in cache",
+                                           "stamps came round",
                                            "epochs",
                                            "released",
                                            "punted",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -23,6 +24,8 @@ struct Plan {
     /// Of the last burst of the last step only that packet.
     std::optional<std::uint32_t> only_packet = {};
     bool trace = false;
+    /// Takes no step after that; what it agreed on until then counts.
+    std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
 };
 
 struct Failure {

@@ -69,6 +69,9 @@ int main(int argc, char** argv) {
     std::uint64_t seed = arguments.seed;
     do {
         Plan plan{.seed = seed, .steps = arguments.steps, .trace = arguments.trace};
+        if (arguments.seconds != 0) {
+            plan.until = start + std::chrono::seconds(arguments.seconds);
+        }
         if (const auto failure = run(plan, environment.pool(), reach)) {
             fmt::print("after {:.1f} s\n{}",
                        std::chrono::duration<double>(spent()).count(),

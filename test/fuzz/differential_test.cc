@@ -29,7 +29,7 @@ TEST(Differential, X_03_CachedAndUncachedAgree) {
     const auto start = std::chrono::steady_clock::now();
     const auto spent = [&] { return std::chrono::steady_clock::now() - start; };
     while (spent() < kLeast || (!missing(reach).empty() && spent() < kMost)) {
-        const Plan plan{.seed = seed};
+        const Plan plan{.seed = seed, .until = start + kMost};
         if (const auto failure = run(plan, environment.pool(), reach)) {
             FAIL() << "SLUICE_SEED=" << seed << "\n" << describe(plan, *failure);
         }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -81,12 +82,16 @@ public:
         return fail(ErrorCode::kDevice, "no such device");
     }
     void publish_queues(std::size_t /*worker*/,
-                        std::unique_ptr<const pipeline::RxQueueList> /*list*/) override {}
+                        std::unique_ptr<const pipeline::RxQueueList> /*list*/) override {
+        asked();
+    }
     bool send(std::size_t worker, const pipeline::WorkerCommand& command) override {
+        asked();
         commands[worker].push_back(command);
         return true;
     }
     bool transmit(NetdevId netdev, std::span<const std::uint8_t> frame) override {
+        asked();
         sent.emplace_back(netdev, Bytes(frame.begin(), frame.end()));
         return true;
     }
@@ -99,6 +104,8 @@ public:
     std::vector<control::WorkerInfo> worker_infos() const override { return {}; }
     std::vector<control::PoolInfo> pool_infos() const override { return {}; }
 
+    /// Called whenever the engine asks for something, so in the middle of its changes.
+    std::function<void()> asked = [] {};
     std::array<bool, kDevices> links{true, true, true, true};
     std::vector<std::vector<pipeline::WorkerCommand>> commands;  // not yet obeyed
     std::vector<std::pair<NetdevId, Bytes>> sent;                // by the control thread

@@ -14,6 +14,7 @@
 #include "dpdk/mbuf.h"
 #include "pipeline/stage_timer.h"
 #include "pipeline/stages.h"
+#include "pipeline/straight.h"
 #include "support/mbuf_chain.h"
 
 namespace sluice::test::fuzz {
@@ -22,6 +23,7 @@ namespace {
 
 constexpr std::uint64_t kSecret = 0x9e3779b97f4a7c15U;
 constexpr unsigned kPuntRing = 1024;
+constexpr std::uint32_t kNextHops = 512;  // counters that a run gets to at most
 
 // Transmitter::Send has no argument of its own.
 thread_local Forwarder* t_forwarder = nullptr;
@@ -138,7 +140,10 @@ Forwarder::Forwarder(std::string its_name,
               .punted = punted,
               .caches = pipeline::Caches(cache_entries, kSecret),
               .redirects = {},
-              .now_ns = start_ns} {}
+              .now_ns = start_ns,
+              .straight = its_mode == fib::CacheMode::kOn ? &pipeline::best_straight()
+                                                          : &pipeline::straight_impls().back()},
+      in_two_(its_mode == fib::CacheMode::kOff) {}
 
 Forwarder::~Forwarder() {
     begin();
@@ -162,15 +167,19 @@ void Forwarder::end() {
         const dpdk::PacketMeta& meta = dpdk::meta(*m[0]);
         output.punted.push_back(
             {.ingress = meta.ingress, .l3_offset = meta.l3_offset, .bytes = bytes_of(*m[0])});
+        ++punted_[meta.ingress.value];
         rte_pktmbuf_free(m[0]);
     }
     t_forwarder = nullptr;
 }
 
 rte_mbuf* Forwarder::mbuf_of(const Input& input) {
-    const std::array segments{input.first_segment};
-    return mbuf_chain(
-        context.pool, input.bytes, std::span(segments).first(input.first_segment != 0 ? 1 : 0));
+    std::size_t first = input.first_segment;
+    if (first == 0 && in_two_) {
+        first = input.bytes.size() - 1;
+    }
+    const std::array segments{first};
+    return mbuf_chain(context.pool, input.bytes, std::span(segments).first(first != 0 ? 1 : 0));
 }
 
 void Forwarder::receive(const fib::NetdevView& port, const std::vector<Input>& burst) {
@@ -203,6 +212,42 @@ void Forwarder::housekeeping() {
     end();
 }
 
+void Forwarder::let_go() {
+    begin();
+    pipeline::drop_all_held(context);
+    context.transmit.flush();
+    end();
+    lose_output();
+    context.icmp_limit = {};
+    context.redirects = {};
+    context.reported = {};
+    context.reported_next = 0;
+}
+
+void Forwarder::lose_output() {
+    for (const Output::Punted& lost : output.punted) {
+        --block.netdev(lost.ingress).held;
+        --punted_[lost.ingress.value];
+        block.drop(lost.ingress, DropReason::kStopped, 0);
+    }
+    output.clear();
+}
+
+void Forwarder::take_counters(const Forwarder& other, std::size_t netdevs) {
+    for (std::size_t id = 0; id < netdevs; ++id) {
+        const NetdevId netdev{static_cast<std::uint16_t>(id)};
+        block.netdev(netdev) = other.block.netdev(netdev);
+    }
+    punted_ = other.punted_;
+    for (std::uint32_t i = 1; i < kNextHops; ++i) {
+        block.next_hop(i) = other.block.next_hop(i);
+    }
+    const auto of_caches = block.worker().caches;
+    block.worker() = other.block.worker();
+    block.worker().caches = of_caches;
+    context.ipv4_id = other.context.ipv4_id;
+}
+
 std::uint16_t Forwarder::catch_sent(std::uint16_t port,
                                     std::uint16_t /*queue*/,
                                     rte_mbuf** packets,
@@ -230,7 +275,7 @@ std::string compare(const Forwarder& a, const Forwarder& b, std::size_t netdevs)
     if (x.redirects_sent != y.redirects_sent) {
         text += fmt::format("redirects sent: {} {}\n", x.redirects_sent, y.redirects_sent);
     }
-    for (std::uint32_t i = 1; i < 512; ++i) {
+    for (std::uint32_t i = 1; i < kNextHops; ++i) {
         if (a.block.next_hop(i) != b.block.next_hop(i)) {
             text += fmt::format(
                 "packets of next hop {}: {} {}\n", i, a.block.next_hop(i), b.block.next_hop(i));

@@ -52,7 +52,9 @@ struct Output {
 };
 
 /// One worker without a thread: what it is given goes the way of a worker's bursts, what it does is
-/// kept for comparison.
+/// kept for comparison. The one without a cache gets every frame in two segments, which keeps it
+/// off the straight way (pipeline/straight.h): so the two are compared as well, and on `auto` its
+/// implementations.
 class Forwarder {
 public:
     Forwarder(std::string name,
@@ -72,6 +74,16 @@ public:
     void obey(const std::vector<pipeline::WorkerCommand>& commands);
     /// As a worker does ten times a second.
     void housekeeping();
+    /// Drops what is held and forgets whom it told what; what it put out meanwhile is lost.
+    void let_go();
+    /// Counts from here on as if it had done what `other` did; of the netdevs below `netdevs`.
+    void take_counters(const Forwarder& other, std::size_t netdevs);
+    /// What it put out is lost; so are packets on the way to the control thread.
+    void lose_output();
+    /// How many packets that came in by that netdev it holds.
+    std::uint64_t held(NetdevId netdev) const noexcept {
+        return block.netdev(netdev).held - punted_[netdev.value];
+    }
 
     const std::string name;
     fib::CacheMode mode;
@@ -90,6 +102,10 @@ private:
                                     std::uint16_t queue,
                                     rte_mbuf** packets,
                                     std::uint16_t count);
+
+    bool in_two_;  // every frame
+    // By ingress, so far: the control thread takes these off in a block of its own.
+    std::vector<std::uint64_t> punted_ = std::vector<std::uint64_t>(kMaxNetdevs);
 };
 
 /// Empty when two forwarders did the same and have counted the same, for netdevs below `netdevs`;

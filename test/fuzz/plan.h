@@ -45,6 +45,10 @@ inline net::Ipv6Addr host6(std::uint32_t link, std::uint32_t host) {
     address.bytes[15] = static_cast<std::uint8_t>(host);
     return address;
 }
+/// Of hosts; few, so that a neighbor's change may change nothing.
+inline net::MacAddr host_mac(Dice& dice) {
+    return {{2, 0xaa, 0, 0, 0, static_cast<std::uint8_t>(dice.from(1, 3))}};
+}
 inline net::Ipv6Addr link_local(std::uint32_t host) {
     net::Ipv6Addr address{{0xfe, 0x80}};
     address.bytes[15] = static_cast<std::uint8_t>(host);

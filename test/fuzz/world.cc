@@ -29,7 +29,7 @@ constexpr std::uint64_t kWorldStream = kAnswersStream - 1;
 constexpr auto kLookAtClock = std::chrono::microseconds(100);
 
 /// In half of the worlds stamps wrap after a few hundred changes.
-fib::Stamp last_stamp(std::uint64_t seed) {
+fib::Stamp last_stamp_of(std::uint64_t seed) {
     Dice dice(seed, kWorldStream);
     return dice.one_in(2) ? ~fib::Stamp{0} : 64 + dice.below(256);
 }
@@ -44,9 +44,12 @@ std::size_t cache_entries(std::uint64_t seed) {
 World::World(std::uint64_t seed, rte_mempool* pool, Reach& reach)
     : now_ns(kStartNs),
       reach_(reach),
-      changes(rcu, last_stamp(seed)),
+      last_stamp(last_stamp_of(seed)),
+      changes(rcu, last_stamp),
       shared(kDsts, kNeighborBuckets, 0x2545f4914f6cdd1dU, changes),
-      answers_dice_(seed, kAnswersStream) {
+      answers_dice_(seed, kAnswersStream),
+      names_(kMaxNetdevs),
+      before_(kMaxNetdevs) {
     shared.flow_seed = Dice(seed, kWorldStream - 2).next();
     std::vector<const stats::Block*> blocks;
     const std::pair<const char*, fib::CacheMode> modes[]{{"on", fib::CacheMode::kOn},
@@ -69,10 +72,19 @@ World::World(std::uint64_t seed, rte_mempool* pool, Reach& reach)
     options.ipv6_routes = 20'000;
     options.neighbors.max_entries = 64;  // full now and then
     options.neighbors.seed = static_cast<std::uint32_t>(seed);
-    options.clock = [this, looks = 0]() mutable { return now() + ++looks * kLookAtClock; };
+    options.clock = [this, looks = 0]() mutable {
+        meet(false);
+        return now() + ++looks * kLookAtClock;
+    };
+    plane->asked = [this] { meet(false); };
     auto made = control::Engine::create(options, shared, changes, *plane);
     SLUICE_CHECK(made.has_value());
     engine = std::move(*made);
+    changes.on_change = [this, told = std::move(changes.on_change)](const net::IpPrefix* prefix) {
+        meet(true);
+        told(prefix);
+        meet(true);
+    };
     router = std::make_unique<control::Router>(*engine, config::starting_point(config::Config{}));
 }
 
@@ -132,6 +144,16 @@ const fib::NetdevView* World::view(std::string_view name) const {
     return found;
 }
 
+const fib::NetdevView* World::port_of(std::uint16_t device) const {
+    for (std::uint16_t id = 0; id < kMaxNetdevs; ++id) {
+        const fib::NetdevView* view = shared.netdev(NetdevId{id});
+        if (view != nullptr && view->kind == fib::NetdevKind::kPort && view->port == device) {
+            return view;
+        }
+    }
+    return nullptr;
+}
+
 std::string World::netns_of(std::string_view name) const {
     std::string found;
     engine->netdevs().for_each([&](const control::Netdev& netdev) {
@@ -158,10 +180,30 @@ void World::receive(const fib::NetdevView& port, const std::vector<Input>& frame
     exchange();
 }
 
-void World::compare_all(std::string_view what) {
+void World::note_netdevs() {
     engine->netdevs().for_each([&](const control::Netdev& netdev) {
         netdevs_ = std::max<std::size_t>(netdevs_, netdev.id.value + 1U);
     });
+    sent_before_.resize(kMaxNetdevs);
+}
+
+void World::settle() {
+    note_netdevs();
+    for (const auto& forwarder : forwarders) {
+        forwarder->let_go();
+    }
+    for (const auto& forwarder : forwarders) {
+        if (forwarder.get() != &uncached()) {
+            forwarder->take_counters(uncached(), netdevs_);
+        }
+    }
+    for (std::uint16_t id = 0; id < netdevs_; ++id) {
+        sent_before_[id] = uncached().block.netdev(NetdevId{id}).tx_packets;
+    }
+}
+
+void World::compare_all(std::string_view what) {
+    note_netdevs();
     for (const auto& forwarder : forwarders) {
         if (forwarder.get() == &uncached() || !difference.empty()) {
             continue;
@@ -185,7 +227,9 @@ void World::check_isolation(const fib::NetdevView* port) {
             from.insert(in->netns);
         }
     }
-    sent_before_.resize(kMaxNetdevs);
+    if (port != nullptr) {
+        left_by.clear();
+    }
     for (std::uint16_t id = 0; id < netdevs_; ++id) {
         const stats::NetdevCounters& counters = uncached().block.netdev(NetdevId{id});
         const std::uint64_t sent = counters.tx_packets - sent_before_[id];
@@ -195,6 +239,9 @@ void World::check_isolation(const fib::NetdevView* port) {
         }
         if (sent == 0) {
             continue;
+        }
+        if (port != nullptr) {
+            left_by.push_back(NetdevId{id});
         }
         const fib::NetdevView* out = shared.netdev(NetdevId{id});
         if (out == nullptr) {
@@ -296,7 +343,29 @@ void World::answer(NetdevId netdev, const Bytes& frame) {
     answers[view->port].push_back({.bytes = reply.bytes()});
 }
 
+/// An id means another netdev only when no worker holds a packet that came in by the one before.
+void World::check_ids() {
+    std::vector<std::string> names(kMaxNetdevs);
+    engine->netdevs().for_each([&](const control::Netdev& netdev) {
+        const std::size_t id = netdev.id.value;
+        names[id] = fmt::format("{} of {}", netdev.name, netdev.netns->name);
+        if (names[id] == names_[id] || !difference.empty()) {
+            return;
+        }
+        for (const auto& forwarder : forwarders) {
+            if (forwarder->held(netdev.id) != 0) {
+                difference = fmt::format(
+                    "{} got the id {} of {}, whose packets are held\n", names[id], id, before_[id]);
+                return;
+            }
+        }
+        before_[id] = names[id];
+    });
+    names_ = std::move(names);
+}
+
 void World::exchange() {
+    check_ids();
     // In turn, one thing of each: the control thread's answers then come in one order for all.
     const auto for_each = [&](auto member, auto&& fn) {
         const std::size_t size = (uncached().output.*member).size();
@@ -349,12 +418,12 @@ void World::pass_time(std::uint64_t ns) {
         compare_all("housekeeping");
         exchange();
     }
-    // Workers may see the time first.
-    if (!answers_dice_.one_in(3)) {
-        engine->neighbors().table().tick(now());
-        engine->tick();
-        exchange();
-    }
+}
+
+void World::tick() {
+    engine->neighbors().table().tick(now());
+    engine->tick();
+    exchange();
 }
 
 }  // namespace sluice::test::fuzz

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -51,7 +52,22 @@ public:
     void receive(const fib::NetdevView& port, const std::vector<Input>& frames);
     /// What the control thread has to say, and what it hears; compares what workers do on it.
     void exchange();
+    /// Time for workers; the control thread looks at its clock with tick().
     void pass_time(std::uint64_t ns);
+    void tick();
+    /// By whom packets of the last burst left.
+    std::vector<NetdevId> left_by;
+
+    // --- packets in the middle of changes (race.h) -----------------------------------------------
+
+    /// Called in the middle of what the control thread does; `certain`: where everything is
+    /// published, and the caches do not know.
+    std::function<void(bool certain)> amid;
+    /// After bursts that not all forwarders had, or that they may have treated differently: nothing
+    /// is held any more, and all have counted what the one without a cache did.
+    void settle();
+    /// Above the highest id that was compared.
+    std::size_t netdevs() const noexcept { return netdevs_; }
     /// Frames to come in by each device: answers of hosts.
     std::array<std::vector<Input>, kDevices> answers;
 
@@ -62,6 +78,8 @@ public:
     /// The port itself and its VLANs.
     std::vector<const fib::NetdevView*> ingresses(const fib::NetdevView& port) const;
     const fib::NetdevView* view(std::string_view name) const;
+    /// The port over that device.
+    const fib::NetdevView* port_of(std::uint16_t device) const;
     /// Where a netdev of that name is; empty: nowhere.
     std::string netns_of(std::string_view name) const;
 
@@ -82,6 +100,8 @@ public:
     control::Time now() const { return std::chrono::nanoseconds(now_ns); }
     Reach& reach_;
 
+    /// After so many bumps each stamp is drawn again.
+    const fib::Stamp last_stamp;
     dpdk::RcuDomain rcu;
     control::Changes changes;
     fib::Shared shared;
@@ -94,14 +114,23 @@ public:
 
 private:
     void log(std::string_view what, std::string_view text) const;
+    void meet(bool certain) const {
+        if (amid) {
+            amid(certain);
+        }
+    }
     void compare_all(std::string_view what);
+    void note_netdevs();
+    void check_ids();
     void check_isolation(const fib::NetdevView* port);
     void count_ends();
     void answer(NetdevId netdev, const Bytes& frame);
 
     Dice answers_dice_;
     std::uint64_t next_housekeeping_ns_ = 0;
-    std::size_t netdevs_ = 1;  // above the highest id seen
+    std::size_t netdevs_ = 1;          // above the highest id seen
+    std::vector<std::string> names_;   // by id; empty: nobody's
+    std::vector<std::string> before_;  // who had it last
     std::vector<std::uint64_t> sent_before_;
 };
 
