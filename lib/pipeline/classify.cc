@@ -154,7 +154,6 @@ void classify_any(Context& c,
         place(p, m, in, v);
         if (ip4_input(c, p)) {
             ip4.destinations[ip4.count++] = p.ip4().destination;
-            ip4.uniform = false;
         }
     } else if (v.type == net::kEtherTypeIpv6) {
         v.flags |= Packet::kIpv6;
@@ -162,7 +161,6 @@ void classify_any(Context& c,
         place(p, m, in, v);
         if (ip6_input(c, p)) {
             ip6.destinations[ip6.count++] = p.ip6().destination;
-            ip6.uniform = false;
         }
     } else if (v.type == net::kEtherTypeArp) {
         Packet p;
@@ -204,110 +202,138 @@ bool has_tag(const std::uint8_t* frame) noexcept {
            StraightIngress::kTypeVlan;
 }
 
-// What packets on the straight way are to the stages behind. In whole words: this is most of what
-// the stage costs.
+template <class Addr>
+constexpr std::uint8_t kFamilyFlag = sizeof(Addr) == 16 ? Packet::kIpv6 : std::uint8_t{0};
+
 template <class Addr>
 void place_straight(Batch<Addr>& batch,
                     const StraightIngress& in,
-                    rte_mbuf* const* mbufs,
-                    const std::uint8_t* const* frames,
-                    const std::uint32_t* lengths,
-                    std::size_t count) noexcept {
-    constexpr std::size_t kTail = offsetof(Packet, book);
-    static_assert(offsetof(Packet, length) == kTail + 4 && sizeof(Packet) == kTail + 8);
-    Packet model = in.model;
-    model.flags |= sizeof(Addr) == 16 ? Packet::kIpv6 : std::uint8_t{0};
-    const fib::NetdevView* const view = model.in;
-    const std::size_t l2_bytes = model.l2_bytes;
-    const auto tail = load<std::uint64_t>(reinterpret_cast<const std::uint8_t*>(&model) + kTail);
-    Packet* p = &batch.packets[batch.count];
-    Addr* destination = &batch.destinations[batch.count];
-    batch.count += count;
-    for (std::size_t k = 0; k < count; ++k, ++p) {
-        p->m = mbufs[k];
-        p->in = view;
-        p->l3 = const_cast<std::uint8_t*>(frames[k]) + l2_bytes;  // NOLINT: the mbuf is ours
-        const std::uint64_t word = tail | (std::uint64_t{lengths[k]} << 32U);
-        std::memcpy(reinterpret_cast<std::uint8_t*>(p) + kTail, &word, sizeof word);
-        if constexpr (sizeof(Addr) == 16) {
-            std::memcpy(
-                destination++, p->l3 + offsetof(net::Ipv6Header, destination), sizeof(Addr));
-        }
-    }
+                    rte_mbuf* m,
+                    std::uint8_t* l3,
+                    std::uint32_t length,
+                    const Addr& destination) noexcept {
+    Packet& p = batch.packets[batch.count];
+    p = in.model;
+    p.m = m;
+    p.l3 = l3;
+    p.length = static_cast<std::uint16_t>(length);
+    p.flags |= kFamilyFlag<Addr>;
+    batch.destinations[batch.count] = destination;
+    ++batch.count;
 }
 
 // A frame of another netdev than the burst's first one.
 bool classify_straight(const StraightIngress& in,
                        rte_mbuf* m,
-                       const std::uint8_t* frame,
+                       std::uint8_t* frame,
                        std::uint32_t bytes,
-                       ReceiveCounter& received,
                        Batch4& ip4,
                        Batch6& ip6) noexcept {
+    std::uint8_t* const l3 = frame + in.model.l2_bytes;
     if (const std::uint32_t length = straight_frame4(in, frame, bytes); length != 0) {
-        std::memcpy(&ip4.destinations[ip4.count],
-                    frame + in.model.l2_bytes + offsetof(net::Ipv4Header, destination),
-                    sizeof(net::Ipv4Addr));
-        place_straight(ip4, in, &m, &frame, &length, 1);
-        ip4.uniform = false;
-    } else if (const std::uint32_t length6 = straight_frame6(in, frame, bytes); length6 != 0) {
-        place_straight(ip6, in, &m, &frame, &length6, 1);
-        ip6.uniform = false;
-    } else {
-        return false;
+        const auto* ip = reinterpret_cast<const net::Ipv4Header*>(l3);  // NOLINT: kLeast bytes
+        place_straight(ip4, in, m, l3, length, ip->destination);
+        return true;
     }
-    received.count(in.model.book, 1, bytes);
-    return true;
+    if (const std::uint32_t length = straight_frame6(in, frame, bytes); length != 0) {
+        const auto* ip = reinterpret_cast<const net::Ipv6Header*>(l3);  // NOLINT: kLeast bytes
+        place_straight(ip6, in, m, l3, length, ip->destination);
+        return true;
+    }
+    return false;
 }
 
 // Stands in for a frame that is too short or in pieces; on no way. The same for all workers, never
 // written.
-constexpr std::array<std::uint8_t, StraightBurst::kLeast + 16> kNoFrame{};
+std::uint8_t* no_frame() noexcept {
+    static constexpr std::array<std::uint8_t, StraightBurst::kLeast + 16> kNothing{};
+    return const_cast<std::uint8_t*>(kNothing.data());  // NOLINT: nobody writes to what has no way
+}
 
-// Brings the frames' first lines near and tells which are whole. How many groups there are.
-std::size_t gather(std::span<rte_mbuf* const> burst, StraightBurst& straight) noexcept {
+std::uint8_t* frame_of(const rte_mbuf& m) noexcept {
+    const std::uint32_t bytes = m.data_len;
+    const bool whole = bytes == m.pkt_len && bytes >= StraightBurst::kLeast &&
+                       (m.ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) == 0;
+    return whole ? rte_pktmbuf_mtod(&m, std::uint8_t*) : no_frame();
+}
+
+// Lays out the burst as packets whose l3 is l2_bytes behind each frame's start, and brings the
+// frames' first lines near. They are whole then, or no_frame().
+void lay_out(std::span<rte_mbuf* const> burst,
+             std::uint8_t l2_bytes,
+             StraightBurst& straight,
+             Packet* packets) noexcept {
     std::size_t i = 0;
     for (; i < burst.size(); ++i) {
-        const rte_mbuf& m = *burst[i];
-        const auto* frame = rte_pktmbuf_mtod(&m, const std::uint8_t*);
+        std::uint8_t* frame = frame_of(*burst[i]);
         rte_prefetch0(frame);
-        const std::uint32_t bytes = m.data_len;
-        const bool whole = (bytes == m.pkt_len) & (bytes >= StraightBurst::kLeast) &
-                           ((m.ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) == 0);
-        straight.frames[i] = whole ? frame : kNoFrame.data();
-        straight.bytes[i] = bytes;
+        packets[i].m = burst[i];
+        packets[i].l3 = frame + l2_bytes;
+        straight.bytes[i] = burst[i]->data_len;
     }
     for (; i % StraightBurst::kGroup != 0; ++i) {
-        straight.frames[i] = kNoFrame.data();
+        packets[i].l3 = no_frame() + l2_bytes;
         straight.bytes[i] = 0;
     }
-    return i / StraightBurst::kGroup;
+    straight.groups = i / StraightBurst::kGroup;
+    straight.packets = packets;
 }
 
-std::uint64_t sum_of(const std::uint32_t* bytes, std::size_t count) noexcept {
-    return std::accumulate(bytes, bytes + count, std::uint64_t{0});
-}
-
-// Finds the packets on the straight way that came in by `in`.
-void find_straight(const Context& c,
-                   const StraightIngress& in,
-                   std::size_t count,
-                   std::size_t groups,
-                   StraightBurst& straight,
-                   net::Ipv4Addr* destinations) noexcept {
-    const auto first = load<std::uint16_t>(straight.frames[0] + in.model.l2_bytes - 2);
-    // Families mostly come alone: the other one is asked about only when something is left.
-    if (first != static_cast<std::uint16_t>(StraightIngress::kType6)) {
-        if (c.straight->ip4(in, straight, groups, destinations) == count) {
-            std::fill_n(straight.ip6.data(), groups, std::uint16_t{0});
-        } else {
-            c.straight->ip6(in, straight, groups);
+// What is left of a burst that is not uniform: each packet to its own place.
+void sort_out(Context& c,
+              const fib::NetdevView& port,
+              TaggedIngress& tagged,
+              const StraightIngress& in,
+              std::size_t count,
+              const StraightBurst& straight,
+              Batch4& ip4,
+              Batch6& ip6) noexcept {
+    ReceiveCounter received(c);
+    const StraightIngress untagged(port);
+    for (std::size_t i = 0; i < count; ++i) {
+        rte_mbuf* const m = straight.packets[i].m;
+        std::uint8_t* const l3 = straight.packets[i].l3;
+        const std::uint32_t bytes = straight.bytes[i];
+        const std::size_t group = i / StraightBurst::kGroup;
+        const std::size_t bit = i % StraightBurst::kGroup;
+        if (((straight.ip4[group] >> bit) & 1U) != 0) {
+            place_straight(ip4, in, m, l3, ip4.lengths[i], ip4.destinations[i]);
+            received.count(in.model.book, 1, bytes);
+            continue;
         }
-    } else if (c.straight->ip6(in, straight, groups) == count) {
-        std::fill_n(straight.ip4.data(), groups, std::uint16_t{0});
-    } else {
-        c.straight->ip4(in, straight, groups, destinations);
+        if (((straight.ip6[group] >> bit) & 1U) != 0) {
+            place_straight(ip6, in, m, l3, ip6.lengths[i], ip6.destinations[i]);
+            received.count(in.model.book, 1, bytes);
+            continue;
+        }
+        // What is not `in`'s may be another netdev's.
+        std::uint8_t* const frame = l3 - in.model.l2_bytes;
+        const StraightIngress& other = has_tag(frame) ? tagged.of(frame) : untagged;
+        if (other.model.in != in.model.in && classify_straight(other, m, frame, bytes, ip4, ip6)) {
+            received.count(other.model.book, 1, bytes);
+        } else {
+            classify_any(c, port, m, received, ip4, ip6);
+        }
     }
+    received.flush();
+}
+
+template <class Addr>
+void take_whole(Context& c,
+                Batch<Addr>& batch,
+                const StraightIngress& in,
+                const StraightBurst& straight,
+                std::size_t count) noexcept {
+    batch.count = count;
+    batch.uniform = true;
+    batch.bare = true;
+    batch.model = in.model;
+    batch.model.flags |= kFamilyFlag<Addr>;
+    stats::NetdevCounters& counters = c.stats.netdev(in.model.book);
+    stats::bump(counters.rx_packets, count);
+    stats::bump(
+        counters.rx_bytes,
+        std::accumulate(straight.bytes.data(), straight.bytes.data() + count, std::uint64_t{0}));
 }
 
 }  // namespace
@@ -318,60 +344,43 @@ void classify(Context& c,
               StraightBurst& straight,
               Batch4& ip4,
               Batch6& ip6) noexcept {
-    ReceiveCounter received(c);
-    ip4.count = 0;
-    ip6.count = 0;
-    ip4.uniform = ip6.uniform = true;
-    const std::size_t groups = gather(burst, straight);
-    const StraightIngress untagged(port);
+    ip4.count = ip6.count = 0;
+    ip4.uniform = ip6.uniform = false;
+    ip4.bare = ip6.bare = false;
+    // The burst is looked at as what its first frame is: by tag and family.
+    const std::uint8_t* const first = frame_of(*burst[0]);
     TaggedIngress tagged(c, port);
-    // The burst is looked at as what its first frame is.
-    StraightIngress in = untagged;
-    if (has_tag(straight.frames[0])) {
-        const StraightIngress& first = tagged.of(straight.frames[0]);
-        in = first.local != nullptr ? first : untagged;
+    StraightIngress in(port);
+    if (has_tag(first)) {
+        const StraightIngress& vlan = tagged.of(first);
+        in = vlan.local != nullptr ? vlan : in;
     }
-    find_straight(c, in, burst.size(), groups, straight, ip4.destinations.data());
-    for (std::size_t group = 0; group < groups; ++group) {
-        const std::size_t first = group * StraightBurst::kGroup;
-        const std::size_t count = std::min(StraightBurst::kGroup, burst.size() - first);
-        const auto all = static_cast<std::uint16_t>((1U << count) - 1);
-        const std::uint16_t is4 = straight.ip4[group];
-        const std::uint16_t is6 = straight.ip6[group];
-        rte_mbuf* const* mbufs = &burst[first];
-        const std::uint8_t* const* frames = &straight.frames[first];
-        const std::uint32_t* lengths = &straight.lengths[first];
-        if (is4 == all && ip4.count == first) [[likely]] {
-            // Their destinations are where they belong already.
-            place_straight(ip4, in, mbufs, frames, lengths, count);
-            received.count(in.model.book, count, sum_of(&straight.bytes[first], count));
-            continue;
+    const bool first6 = load<std::uint16_t>(first + in.model.l2_bytes - 2) ==
+                        static_cast<std::uint16_t>(StraightIngress::kType6);
+    const std::size_t count = burst.size();
+    lay_out(burst, in.model.l2_bytes, straight, first6 ? ip6.packets.data() : ip4.packets.data());
+    const auto look4 = [&] {
+        return c.straight->ip4(
+            in, straight, ip4.lengths.data(), ip4.destinations.data(), straight.ip4.data());
+    };
+    const auto look6 = [&] {
+        return c.straight->ip6(
+            in, straight, ip6.lengths.data(), ip6.destinations.data(), straight.ip6.data());
+    };
+    if (first6) {
+        if (look6() == count) [[likely]] {
+            take_whole(c, ip6, in, straight, count);
+            return;
         }
-        if (is6 == all) {
-            place_straight(ip6, in, mbufs, frames, lengths, count);
-            received.count(in.model.book, count, sum_of(&straight.bytes[first], count));
-            continue;
+        look4();
+    } else {
+        if (look4() == count) [[likely]] {
+            take_whole(c, ip4, in, straight, count);
+            return;
         }
-        for (std::size_t k = 0; k < count; ++k) {
-            const std::uint32_t bytes = straight.bytes[first + k];
-            if (((is4 >> k) & 1U) != 0) {
-                ip4.destinations[ip4.count] = ip4.destinations[first + k];
-                place_straight(ip4, in, mbufs + k, frames + k, lengths + k, 1);
-                received.count(in.model.book, 1, bytes);
-            } else if (((is6 >> k) & 1U) != 0) {
-                place_straight(ip6, in, mbufs + k, frames + k, lengths + k, 1);
-                received.count(in.model.book, 1, bytes);
-            } else {
-                // What is not `in`'s may be another netdev's.
-                const StraightIngress& other = has_tag(frames[k]) ? tagged.of(frames[k]) : untagged;
-                if (other.model.in == in.model.in ||
-                    !classify_straight(other, mbufs[k], frames[k], bytes, received, ip4, ip6)) {
-                    classify_any(c, port, mbufs[k], received, ip4, ip6);
-                }
-            }
-        }
+        look6();
     }
-    received.flush();
+    sort_out(c, port, tagged, in, count, straight, ip4, ip6);
 }
 
 }  // namespace sluice::pipeline

@@ -181,7 +181,7 @@ public:
     Run(Context& c, Batch<Addr>& batch, std::size_t first, std::size_t count) noexcept
         : c_(c),
           b_(batch),
-          in_(*batch.packets[first].in),
+          in_(batch.uniform ? *batch.model.in : *batch.packets[first].in),
           policy_(F::policy(in_)),
           first_(first),
           count_(count) {}
@@ -190,6 +190,7 @@ public:
         const bool asks = use_cache && (policy_ == nullptr || policy_->cacheable());
         const bool validates = in_.source_validation != fib::SourceValidation::kOff;
         if (asks || policy_ != nullptr || validates) {
+            b_.complete();
             read_fields(asks, validates);
         }
         if (asks) {
@@ -336,6 +337,7 @@ private:
         if ((bits & fib::kGroupBit) == 0) [[likely]] {
             return;
         }
+        b_.complete();
         for (std::size_t i = 0; i < count_; ++i) {
             if ((dsts()[i] & fib::kGroupBit) != 0) {
                 dsts()[i] = member_of<F>(c_, dsts()[i], packet(i));
@@ -412,8 +414,11 @@ void decide(Context& c, Batch<typename F::Addr>& batch, bool use_cache) noexcept
     batch.pending_count = 0;
     batch.cached = use_cache;
     batch.misses = 0;
+    if (batch.uniform) [[likely]] {
+        Run<F>(c, batch, 0, batch.count).decide(use_cache);
+        return;
+    }
     std::size_t first = 0;
-    // Nearly always one run: the whole burst.
     while (first < batch.count) {
         const NetdevView* in = batch.packets[first].in;
         std::size_t end = first + 1;

@@ -23,7 +23,7 @@ namespace sluice::pipeline {
 /// and header? Of `model` only what packets of one netdev have in common is read.
 inline bool leads_straight(const fib::Dst& dst,
                            const Packet& model,
-                           std::uint16_t length) noexcept {
+                           std::uint32_t length) noexcept {
     return dst.type == fib::DstType::kUnicast &&
            dst.state.load(std::memory_order_acquire) == fib::Dst::kResolved && length <= dst.mtu &&
            dst.out != model.turn_back;
@@ -46,6 +46,7 @@ void forward_any(Context& c,
                  stats::CacheCounters& counters,
                  Outcome (&act)(Context&, Packet&, const fib::Dst&) noexcept,
                  void (&route)(Context&, Packet&) noexcept) noexcept {
+    batch.complete();
     Packet& p = batch.packets[i];
     const Outcome outcome = act(c, p, c.shared.dsts[batch.dsts[i]]);
     if (outcome == Outcome::kPassed) {
@@ -71,7 +72,8 @@ void forward_straight(Context& c, Batch<Addr>& batch, Other&& other) noexcept {
     const Packet* const packets = batch.packets.data();
     const std::size_t count = batch.count;
     Transmitter::Appender straight(c.transmit, sizeof(Addr) == 4 ? 1 : 2);
-    Packet model = packets[0];
+    const std::uint32_t* const lengths = batch.lengths.data();
+    Packet model = batch.model;
     for (std::size_t i = 0; i < count; ++i) {
         rte_prefetch0(&dsts[indices[i + kPrefetchAhead]]);  // the array has room behind
         const Packet& p = packets[i];
@@ -79,7 +81,8 @@ void forward_straight(Context& c, Batch<Addr>& batch, Other&& other) noexcept {
         if constexpr (!kUniform) {
             model = p;
         }
-        if (!leads_straight(dst, model, p.length) || (!kUniform && !model.is(Packet::kStraight)))
+        const std::uint32_t length = kUniform ? lengths[i] : p.length;
+        if (!leads_straight(dst, model, length) || (!kUniform && !model.is(Packet::kStraight)))
             [[unlikely]] {
             straight.close();
             other(i);
@@ -94,7 +97,8 @@ void forward_straight(Context& c, Batch<Addr>& batch, Other&& other) noexcept {
             straight.append(dst, p.m, model.book);
         } else {
             straight.close();
-            transmit(c, p, dst, p.length);
+            batch.complete();
+            transmit(c, p, dst, length);
         }
     }
 }

@@ -28,10 +28,33 @@ struct PendingInsert {
 template <class Addr>
 struct Batch {
     std::size_t count = 0;
-    bool uniform = false;  // all are on the straight way and came in by one netdev
+    /// All are on the straight way and came in by one netdev: then `lengths` are theirs, and what
+    /// they have in common is `model`'s.
+    bool uniform = false;
+    /// Of uniform ones only m and l3 are filled in yet.
+    bool bare = false;
+    Packet model;
+    std::array<std::uint32_t, kBatchRoom> lengths;
     std::array<Packet, kMaxBatch> packets;
     std::array<Addr, kBatchRoom> destinations;
     std::array<fib::DstIndex, kBatchRoom> dsts;
+
+    /// For whoever reads more of a packet than the straight way does.
+    void complete() noexcept {
+        if (!bare) {
+            return;
+        }
+        bare = false;
+        for (std::size_t i = 0; i < count; ++i) {
+            Packet& p = packets[i];
+            p.in = model.in;
+            p.book = model.book;
+            p.l2_bytes = model.l2_bytes;
+            p.flags = model.flags;
+            p.length = static_cast<std::uint16_t>(lengths[i]);
+            p.turn_back = model.turn_back;
+        }
+    }
 
     // Of the decision (decide.cc).
     std::size_t pending_count = 0;

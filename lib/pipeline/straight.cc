@@ -14,50 +14,59 @@ namespace sluice::pipeline {
 
 namespace {
 
-template <
-    std::uint16_t (&Look)(const StraightIngress&, const std::uint8_t*, std::uint32_t) noexcept>
-std::uint16_t look_at_group(const StraightIngress& in,
-                            StraightBurst& burst,
-                            std::size_t first) noexcept {
-    unsigned found = 0;
-    for (std::size_t k = 0; k < StraightBurst::kGroup; ++k) {
-        const std::uint16_t length = Look(in, burst.frames[first + k], burst.bytes[first + k]);
-        if (length != 0) {
-            burst.lengths[first + k] = length;
-            found |= 1U << k;
+template <class Addr, class Look>
+std::size_t look_at_all(const StraightBurst& burst,
+                        std::uint32_t l2_bytes,
+                        std::size_t destination_at,
+                        std::uint32_t* lengths,
+                        Addr* destinations,
+                        std::uint16_t* found,
+                        Look look) noexcept {
+    std::size_t count = 0;
+    std::fill_n(found, burst.groups, std::uint16_t{0});
+    for (std::size_t i = 0; i < burst.groups * StraightBurst::kGroup; ++i) {
+        const std::uint8_t* l3 = burst.packets[i].l3;
+        lengths[i] = look(l3 - l2_bytes, burst.bytes[i]);
+        std::memcpy(&destinations[i], l3 + destination_at, sizeof(Addr));
+        if (lengths[i] != 0) {
+            found[i / StraightBurst::kGroup] = static_cast<std::uint16_t>(
+                found[i / StraightBurst::kGroup] | 1U << i % StraightBurst::kGroup);
+            ++count;
         }
     }
-    return static_cast<std::uint16_t>(found);
+    return count;
 }
 
 std::size_t scalar_ip4(const StraightIngress& in,
-                       StraightBurst& burst,
-                       std::size_t groups,
-                       net::Ipv4Addr* destinations) noexcept {
-    std::size_t found = 0;
-    for (std::size_t g = 0; g < groups; ++g) {
-        const std::size_t first = g * StraightBurst::kGroup;
-        burst.ip4[g] = look_at_group<straight_frame4>(in, burst, first);
-        found += static_cast<std::size_t>(std::popcount(burst.ip4[g]));
-        for (std::size_t i = first; i < first + StraightBurst::kGroup; ++i) {
-            std::memcpy(
-                &destinations[i],
-                burst.frames[i] + in.model.l2_bytes + offsetof(net::Ipv4Header, destination),
-                sizeof(net::Ipv4Addr));
-        }
-    }
-    return found;
+                       const StraightBurst& burst,
+                       std::uint32_t* lengths,
+                       net::Ipv4Addr* destinations,
+                       std::uint16_t* found) noexcept {
+    return look_at_all(burst,
+                       in.model.l2_bytes,
+                       offsetof(net::Ipv4Header, destination),
+                       lengths,
+                       destinations,
+                       found,
+                       [&](const std::uint8_t* frame, std::uint32_t bytes) {
+                           return straight_frame4(in, frame, bytes);
+                       });
 }
 
 std::size_t scalar_ip6(const StraightIngress& in,
-                       StraightBurst& burst,
-                       std::size_t groups) noexcept {
-    std::size_t found = 0;
-    for (std::size_t g = 0; g < groups; ++g) {
-        burst.ip6[g] = look_at_group<straight_frame6>(in, burst, g * StraightBurst::kGroup);
-        found += static_cast<std::size_t>(std::popcount(burst.ip6[g]));
-    }
-    return found;
+                       const StraightBurst& burst,
+                       std::uint32_t* lengths,
+                       net::Ipv6Addr* destinations,
+                       std::uint16_t* found) noexcept {
+    return look_at_all(burst,
+                       in.model.l2_bytes,
+                       offsetof(net::Ipv6Header, destination),
+                       lengths,
+                       destinations,
+                       found,
+                       [&](const std::uint8_t* frame, std::uint32_t bytes) {
+                           return straight_frame6(in, frame, bytes);
+                       });
 }
 
 constexpr StraightImpl kScalar{.name = "scalar",
@@ -69,7 +78,11 @@ constexpr StraightImpl kAvx2{.name = "avx2",
                              .supported = straight_avx2::supported,
                              .ip4 = straight_avx2::ip4,
                              .ip6 = straight_avx2::ip6};
-constexpr std::array kImpls{kAvx2, kScalar};
+constexpr StraightImpl kAvx512{.name = "avx512",
+                               .supported = straight_avx512::supported,
+                               .ip4 = straight_avx512::ip4,
+                               .ip6 = straight_avx512::ip6};
+constexpr std::array kImpls{kAvx512, kAvx2, kScalar};
 #else
 constexpr std::array kImpls{kScalar};
 #endif

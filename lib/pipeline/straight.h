@@ -152,35 +152,38 @@ inline std::uint16_t straight_frame6(const StraightIngress& in,
                : std::uint16_t{0};
 }
 
-/// The frames of a burst as the straight way looks at them: a group of kGroup at a time, the last
-/// one filled up with frames that are on no way.
+/// The frames of a burst as the straight way looks at them.
 struct StraightBurst {
+    /// So many are looked at together; the last ones are filled up with frames that are on no way.
     static constexpr std::size_t kGroup = 16;
     /// So many bytes are read of each frame: a tag and an IPv6 header. A shorter one is looked at
     /// closer.
     static constexpr std::uint32_t kLeast = 58;
 
-    std::array<const std::uint8_t*, kMaxBatch> frames;
-    std::array<std::uint32_t, kMaxBatch> bytes;
-    // What is found out:
-    std::array<std::uint32_t, kMaxBatch> lengths;            // as straight4 and straight6 have them
-    std::array<std::uint16_t, kMaxBatch / kGroup> ip4, ip6;  // a bit for each frame of a group
+    std::size_t groups = 0;
+    const Packet* packets = nullptr;  // `l3` is behind the link-layer header that `in` asks for
+    std::array<std::uint32_t, kMaxBatch> bytes;  // of each frame
+    /// What is found out: a bit for each frame of a group.
+    std::array<std::uint16_t, kMaxBatch / kGroup> ip4, ip6;
 };
 
 /// One way to look at frames; all find the same, and the scalar one is the oracle.
 struct StraightImpl {
     std::string_view name;
     bool (*supported)() noexcept;
-    /// Looks for IPv4 packets among the first `groups` groups and returns how many there are.
-    /// `destinations` of all frames, those on no way too.
+    /// Looks for IPv4 packets that came in by `in`; a bit for each in `found`, and how many there
+    /// are. `lengths` and `destinations` are written for all frames, and mean something for those.
     std::size_t (*ip4)(const StraightIngress& in,
-                       StraightBurst& burst,
-                       std::size_t groups,
-                       net::Ipv4Addr* destinations) noexcept;
+                       const StraightBurst& burst,
+                       std::uint32_t* lengths,
+                       net::Ipv4Addr* destinations,
+                       std::uint16_t* found) noexcept;
     /// The same of IPv6.
     std::size_t (*ip6)(const StraightIngress& in,
-                       StraightBurst& burst,
-                       std::size_t groups) noexcept;
+                       const StraightBurst& burst,
+                       std::uint32_t* lengths,
+                       net::Ipv6Addr* destinations,
+                       std::uint16_t* found) noexcept;
 };
 /// Best first, scalar last.
 std::span<const StraightImpl> straight_impls() noexcept;

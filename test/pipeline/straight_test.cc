@@ -9,9 +9,11 @@
 #include <cstring>
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "fib/netdev_view.h"
@@ -43,17 +45,28 @@ protected:
     struct Frames {
         std::vector<std::unique_ptr<std::uint8_t[]>> blocks;
         StraightBurst burst{};
-        std::size_t groups = 0;
-        std::array<net::Ipv4Addr, pipeline::kMaxBatch> destinations{};
+        std::array<pipeline::Packet, pipeline::kMaxBatch> packets{};
+        std::array<std::uint32_t, pipeline::kMaxBatch> lengths4{}, lengths6{};
+        std::array<net::Ipv4Addr, pipeline::kMaxBatch> destinations4{};
+        std::array<net::Ipv6Addr, pipeline::kMaxBatch> destinations6{};
+
+        std::size_t look4(const StraightImpl& impl, const StraightIngress& in) {
+            return impl.ip4(in, burst, lengths4.data(), destinations4.data(), burst.ip4.data());
+        }
+        std::size_t look6(const StraightImpl& impl, const StraightIngress& in) {
+            return impl.ip6(in, burst, lengths6.data(), destinations6.data(), burst.ip6.data());
+        }
     };
-    static std::unique_ptr<Frames> burst_of(const std::vector<Bytes>& frames) {
+    static std::unique_ptr<Frames> burst_of(const std::vector<Bytes>& frames,
+                                            const StraightIngress& in) {
         auto all = std::make_unique<Frames>();
-        all->groups = (frames.size() + StraightBurst::kGroup - 1) / StraightBurst::kGroup;
-        for (std::size_t i = 0; i < all->groups * StraightBurst::kGroup; ++i) {
+        all->burst.packets = all->packets.data();
+        all->burst.groups = (frames.size() + StraightBurst::kGroup - 1) / StraightBurst::kGroup;
+        for (std::size_t i = 0; i < all->burst.groups * StraightBurst::kGroup; ++i) {
             Bytes bytes = i < frames.size() ? frames[i] : Bytes(60);
             all->blocks.push_back(std::make_unique<std::uint8_t[]>(bytes.size()));
             std::ranges::copy(bytes, all->blocks.back().get());
-            all->burst.frames[i] = all->blocks.back().get();
+            all->packets[i].l3 = all->blocks.back().get() + in.model.l2_bytes;
             all->burst.bytes[i] = static_cast<std::uint32_t>(bytes.size());
         }
         return all;
@@ -112,33 +125,28 @@ TEST_F(Straight, EveryFormFindsTheSame) {
         view.up = random() % 16 != 0;
         view.forwarding = random() % 16 != 0;
         const StraightIngress in(view, random() % 2 == 0 ? kVlan : 0);
-        const auto want = burst_of(frames);
-        found[0] += scalar.ip4(in, want->burst, want->groups, want->destinations.data());
-        found[1] += scalar.ip6(in, want->burst, want->groups);
+        const auto want = burst_of(frames, in);
+        found[0] += want->look4(scalar, in);
+        found[1] += want->look6(scalar, in);
         for (const StraightImpl& impl : pipeline::straight_impls()) {
             if (!impl.supported()) {
                 continue;
             }
-            const auto got = burst_of(frames);
-            impl.ip4(in, got->burst, got->groups, got->destinations.data());
-            for (std::size_t g = 0; g < got->groups; ++g) {
-                ASSERT_EQ(got->burst.ip4[g], want->burst.ip4[g]) << impl.name << " round " << round;
-                for (std::size_t k = 0; k < StraightBurst::kGroup; ++k) {
-                    const std::size_t i = g * StraightBurst::kGroup + k;
-                    if ((got->burst.ip4[g] >> k & 1) != 0) {
-                        ASSERT_EQ(got->burst.lengths[i], want->burst.lengths[i]);
-                        ASSERT_EQ(got->destinations[i], want->destinations[i]);
-                    }
+            SCOPED_TRACE(fmt::format("{}, round {}", impl.name, round));
+            const auto got = burst_of(frames, in);
+            got->look4(impl, in);
+            got->look6(impl, in);
+            for (std::size_t i = 0; i < got->burst.groups * StraightBurst::kGroup; ++i) {
+                const std::size_t group = i / StraightBurst::kGroup;
+                ASSERT_EQ(got->burst.ip4[group], want->burst.ip4[group]);
+                ASSERT_EQ(got->burst.ip6[group], want->burst.ip6[group]);
+                if ((got->burst.ip4[group] >> i % StraightBurst::kGroup & 1) != 0) {
+                    ASSERT_EQ(got->lengths4[i], want->lengths4[i]);
+                    ASSERT_EQ(got->destinations4[i], want->destinations4[i]);
                 }
-            }
-            impl.ip6(in, got->burst, got->groups);
-            for (std::size_t g = 0; g < got->groups; ++g) {
-                ASSERT_EQ(got->burst.ip6[g], want->burst.ip6[g]) << impl.name << " round " << round;
-                for (std::size_t k = 0; k < StraightBurst::kGroup; ++k) {
-                    const std::size_t i = g * StraightBurst::kGroup + k;
-                    if ((got->burst.ip6[g] >> k & 1) != 0) {
-                        ASSERT_EQ(got->burst.lengths[i], want->burst.lengths[i]);
-                    }
+                if ((got->burst.ip6[group] >> i % StraightBurst::kGroup & 1) != 0) {
+                    ASSERT_EQ(got->lengths6[i], want->lengths6[i]);
+                    ASSERT_EQ(got->destinations6[i], want->destinations6[i]);
                 }
             }
         }
@@ -229,10 +237,8 @@ TEST_F(Straight, Rows) {
             if (!impl.supported()) {
                 continue;
             }
-            const auto all = burst_of(std::vector<Bytes>(20, frame));
-            const std::size_t found =
-                impl.ip4(in, all->burst, all->groups, all->destinations.data()) +
-                impl.ip6(in, all->burst, all->groups);
+            const auto all = burst_of(std::vector<Bytes>(20, frame), in);
+            const std::size_t found = all->look4(impl, in) + all->look6(impl, in);
             EXPECT_EQ(found, row.straight ? 20U : 0U) << row.name << " by " << impl.name;
         }
     }
