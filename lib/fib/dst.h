@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -69,11 +70,11 @@ struct alignas(64) Dst {
     /// Re-pointed to the blackhole netdev (U-04): whoever still holds it drops under netdev_gone.
     static constexpr std::uint32_t kGone = 4;
     static constexpr std::uint32_t kExpires = 8;  // expiry_s counts
-    std::atomic<std::uint32_t> state;
-    std::uint32_t expiry_s;  // worker clock: not valid from this second on
-
+    alignas(8) std::atomic<std::uint32_t> state;
     std::uint32_t counter;  // of a next-hop object: where each worker counts its packets; 0 nowhere
-    std::uint32_t base;     // of a learned dst: the one it takes the place of, and of no other
+
+    std::uint32_t expiry_s;  // worker clock: not valid from this second on
+    std::uint32_t base;      // of a learned dst: the one it takes the place of, and of no other
 
     /// Ethernet header ready to store: destination MAC, source MAC, [tag,] EtherType. The first
     /// 8 bytes are one aligned word, so that a neighbour's MAC changes in one store.
@@ -87,6 +88,18 @@ struct alignas(64) Dst {
         return (read_state & kGone) == 0 && ((read_state & kExpires) == 0 || now_s < expiry_s);
     }
 
+    /// Worker threads: by it a packet may leave with nothing but a new header of `header_bytes`,
+    /// and nobody counts it. One word each, as nearly every packet asks.
+    bool plain(std::uint8_t header_bytes) const noexcept {
+        std::uint16_t head = 0;
+        std::memcpy(&head, &type, sizeof head);
+        std::uint64_t state_and_counter = 0;  // one aligned load
+        std::memcpy(&state_and_counter, static_cast<const void*>(&state), sizeof state_and_counter);
+        std::atomic_thread_fence(std::memory_order_acquire);
+        return head == (static_cast<std::uint16_t>(DstType::kUnicast) | header_bytes << 8U) &&
+               state_and_counter == kResolved;
+    }
+
     /// Of a unicast dst: the neighbour's address, network order, IPv4 in the first 4 bytes.
     std::array<std::uint8_t, 16> gateway;
     net::Ipv4Addr gateway4() const noexcept {
@@ -95,25 +108,29 @@ struct alignas(64) Dst {
     net::Ipv6Addr gateway6() const noexcept { return {gateway}; }
     void set_gateway(const net::IpAddr& address) noexcept;
 
-    /// Worker threads. Stores the header in front of `l3`, rewrite_bytes bytes. The first word is
-    /// read atomically; the rest does not change while the dst is published.
+    /// Worker threads. Stores the header in front of `l3`, kBytes bytes, which rewrite_bytes is.
+    /// The first word is read atomically; the rest does not change while the dst is published.
+    template <std::uint8_t kBytes>
     void write_rewrite(std::uint8_t* l3) const noexcept {
         const std::uint64_t word =
             std::atomic_ref<std::uint64_t>(
                 const_cast<std::uint64_t&>(*reinterpret_cast<const std::uint64_t*>(
                     rewrite.data())))  // NOLINT: aligned by Dst
                 .load(std::memory_order_relaxed);
-        if (rewrite_bytes == 14) [[likely]] {
-            std::memcpy(l3 - 14, &word, 8);
-            std::memcpy(l3 - 8, rewrite.data() + 6, 8);  // two bytes of our own MAC once more
-        } else {
-            std::memcpy(l3 - 18, &word, 8);
-            std::memcpy(l3 - 12, rewrite.data() + 6, 12);
-        }
+        std::memcpy(l3 - kBytes, &word, 8);
+        // With two bytes of our own MAC once more.
+        std::memcpy(l3 - kBytes + 6, rewrite.data() + 6, kBytes - 6);
     }
+    void write_rewrite(std::uint8_t* l3) const noexcept {
+        rewrite_bytes == kTagged ? write_rewrite<kTagged>(l3) : write_rewrite<kUntagged>(l3);
+    }
+    static constexpr std::uint8_t kUntagged = 14, kTagged = 18;
 };
 static_assert(sizeof(Dst) == 64);
 static_assert(offsetof(Dst, rewrite) % 8 == 0);
+static_assert(offsetof(Dst, state) % 8 == 0 && offsetof(Dst, counter) == offsetof(Dst, state) + 4);
+static_assert(offsetof(Dst, type) == 0 && offsetof(Dst, rewrite_bytes) == 1);
+static_assert(std::endian::native == std::endian::little);
 
 /// All dsts of the process: slots that never move. Allocation and writing: control thread.
 class DstPool {

@@ -19,14 +19,12 @@
 /// What forwarding is to both families.
 namespace sluice::pipeline {
 
-/// May a packet on the straight way, of `length` bytes, leave by `dst` with nothing but a new TTL
-/// and header? Of `model` only what packets of one netdev have in common is read.
-inline bool leads_straight(const fib::Dst& dst,
-                           const Packet& model,
-                           std::uint32_t length) noexcept {
+/// May packet `p`, on the straight way, leave by `dst` with no more than a new TTL, a header and a
+/// count?
+inline bool leads_straight(const fib::Dst& dst, const Packet& p) noexcept {
     return dst.type == fib::DstType::kUnicast &&
-           dst.state.load(std::memory_order_acquire) == fib::Dst::kResolved && length <= dst.mtu &&
-           dst.out != model.turn_back;
+           dst.state.load(std::memory_order_acquire) == fib::Dst::kResolved &&
+           p.length <= dst.mtu && dst.out != p.turn_back;
 }
 
 inline void lower_ttl(net::Ipv4Header& ip) noexcept {
@@ -36,10 +34,10 @@ inline void lower_ttl(net::Ipv6Header& ip) noexcept {
     --ip.hop_limit;
 }
 
-/// `act` on the dst of packet i; `route` is its way if the dst turned out not to be valid any more:
+/// One packet whatever it is. `route` is its way if its dst turned out not to be valid any more:
 /// once more, from the tables.
-template <class Addr>
-void forward_any(Context& c,
+template <class Header, class Addr>
+void forward_one(Context& c,
                  Batch<Addr>& batch,
                  std::size_t i,
                  fib::DstCache<Addr>& cache,
@@ -48,7 +46,16 @@ void forward_any(Context& c,
                  void (&route)(Context&, Packet&) noexcept) noexcept {
     batch.complete();
     Packet& p = batch.packets[i];
-    const Outcome outcome = act(c, p, c.shared.dsts[batch.dsts[i]]);
+    const fib::Dst& dst = c.shared.dsts[batch.dsts[i]];
+    if (p.is(Packet::kStraight) && leads_straight(dst, p)) {
+        lower_ttl(*reinterpret_cast<Header*>(p.l3));  // NOLINT: classify checked the length
+        if (dst.counter != 0) {
+            stats::bump(c.stats.next_hop(dst.counter));
+        }
+        transmit(c, p, dst, p.length);
+        return;
+    }
+    const Outcome outcome = act(c, p, dst);
     if (outcome == Outcome::kPassed) {
         return;
     }
@@ -62,44 +69,34 @@ void forward_any(Context& c,
     batch.dsts[i] = fib::kNoRoute;
 }
 
-/// The packets that may go straight do; `other(i)` is what becomes of packet i otherwise.
-/// `kUniform`: what packets of one netdev have in common is read of the first one.
-template <bool kUniform, class Header, class Addr, class Other>
-void forward_straight(Context& c, Batch<Addr>& batch, Other&& other) noexcept {
+/// A uniform batch: whoever's dst asks for nothing but a header gets it here; `other(i)` is the way
+/// of packet i else.
+template <std::uint8_t kL2, class Header, class Addr, class Other>
+void forward_uniform(Context& c, const Batch<Addr>& batch, Other&& other) noexcept {
     constexpr std::size_t kPrefetchAhead = 8;
     const fib::Dst* const dsts = c.shared.dsts.data();
     const fib::DstIndex* const indices = batch.dsts.data();
+    const std::uint32_t* const lengths = batch.lengths.data();
     const Packet* const packets = batch.packets.data();
     const std::size_t count = batch.count;
-    Transmitter::Appender straight(c.transmit, sizeof(Addr) == 4 ? 1 : 2);
-    const std::uint32_t* const lengths = batch.lengths.data();
-    Packet model = batch.model;
+    const NetdevId turn_back = batch.model.turn_back;
+    Transmitter::Appender straight(c.transmit, batch.model.book, sizeof(Addr) == 4 ? 1 : 2);
     for (std::size_t i = 0; i < count; ++i) {
         rte_prefetch0(&dsts[indices[i + kPrefetchAhead]]);  // the array has room behind
-        const Packet& p = packets[i];
         const fib::Dst& dst = dsts[indices[i]];
-        if constexpr (!kUniform) {
-            model = p;
+        const bool plain = dst.plain(kL2) && lengths[i] <= dst.mtu;
+        if (!plain || !straight.is_open(dst)) [[unlikely]] {
+            if (!plain || dst.out == turn_back) {
+                straight.close();
+                other(i);
+                continue;
+            }
+            straight.open(dst);
         }
-        const std::uint32_t length = kUniform ? lengths[i] : p.length;
-        if (!leads_straight(dst, model, length) || (!kUniform && !model.is(Packet::kStraight)))
-            [[unlikely]] {
-            straight.close();
-            other(i);
-            continue;
-        }
-        lower_ttl(*reinterpret_cast<Header*>(p.l3));  // NOLINT: classify checked the length
-        if (dst.counter != 0) {
-            stats::bump(c.stats.next_hop(dst.counter));
-        }
-        if (dst.rewrite_bytes == model.l2_bytes) [[likely]] {
-            dst.write_rewrite(p.l3);
-            straight.append(dst, p.m, model.book);
-        } else {
-            straight.close();
-            batch.complete();
-            transmit(c, p, dst, length);
-        }
+        std::uint8_t* const l3 = packets[i].l3;
+        lower_ttl(*reinterpret_cast<Header*>(l3));  // NOLINT: classify checked the length
+        dst.write_rewrite<kL2>(l3);
+        straight.append(dst, packets[i].m);
     }
 }
 
@@ -111,13 +108,20 @@ void forward_batch(Context& c,
                    stats::CacheCounters& counters,
                    Outcome (&act)(Context&, Packet&, const fib::Dst&) noexcept,
                    void (&route)(Context&, Packet&) noexcept) noexcept {
-    const auto other = [&](std::size_t i) {
-        forward_any(c, batch, i, cache, counters, act, route);
+    const auto one = [&](std::size_t i) {
+        forward_one<Header>(c, batch, i, cache, counters, act, route);
     };
-    if (batch.uniform) [[likely]] {
-        forward_straight<true, Header>(c, batch, other);
+    if (!batch.uniform) [[unlikely]] {
+        for (std::size_t i = 0; i < batch.count; ++i) {
+            rte_prefetch0(&c.shared.dsts[batch.dsts[i]]);
+        }
+        for (std::size_t i = 0; i < batch.count; ++i) {
+            one(i);
+        }
+    } else if (batch.model.l2_bytes == fib::Dst::kUntagged) {
+        forward_uniform<fib::Dst::kUntagged, Header>(c, batch, one);
     } else {
-        forward_straight<false, Header>(c, batch, other);
+        forward_uniform<fib::Dst::kTagged, Header>(c, batch, one);
     }
 }
 

@@ -99,23 +99,34 @@ private:
     stats::Block& stats_;
 };
 
-/// Enqueues packets one after another at the least cost while they leave by the same netdev: what
-/// is counted meanwhile is in registers. While one is open (from append() to close()) nobody else
-/// may enqueue.
+/// Enqueues packets of one book one after another at the least cost while they leave by the same
+/// netdev: what is counted meanwhile is in registers. While one is open (from open() to close())
+/// nobody else may enqueue.
 class Transmitter::Appender {
 public:
-    Appender(Transmitter& transmit, unsigned family) noexcept
-        : transmit_(transmit), family_(static_cast<std::uint8_t>(family)) {}
+    Appender(Transmitter& transmit, NetdevId book, unsigned family) noexcept
+        : transmit_(transmit), book_(book), family_(static_cast<std::uint8_t>(family)) {}
     Appender(const Appender&) = delete;
     Appender& operator=(const Appender&) = delete;
     Appender(Appender&&) = delete;
     Appender& operator=(Appender&&) = delete;
     ~Appender() { close(); }
 
-    void append(const fib::Dst& dst, rte_mbuf* m, NetdevId book) noexcept {
-        if (dst.out != out_ || book != book_) [[unlikely]] {
-            open(dst, book);
+    /// Is it open for what leaves by `dst`?
+    bool is_open(const fib::Dst& dst) const noexcept { return dst.out == out_; }
+    void open(const fib::Dst& dst) noexcept {
+        close();
+        out_ = dst.out;
+        buffer_ = &transmit_.buffers_[dst.port];
+        const Book entry{book_, dst.out, family_, true};
+        if (buffer_->open.book != entry) {
+            transmit_.begin_run(dst.port, entry);
         }
+        next_ = buffer_->packets.data() + buffer_->count;
+        end_ = buffer_->packets.data() + kBufferPackets;
+        bytes_ = 0;
+    }
+    void append(const fib::Dst& dst, rte_mbuf* m) noexcept {
         bytes_ += m->pkt_len;
         *next_++ = m;
         if (next_ == end_) [[unlikely]] {
@@ -123,7 +134,6 @@ public:
             transmit_.flush_port(dst.port);
         }
     }
-
     void close() noexcept {
         if (buffer_ != nullptr) {
             buffer_->count = static_cast<std::uint32_t>(next_ - buffer_->packets.data());
@@ -134,24 +144,10 @@ public:
     }
 
 private:
-    void open(const fib::Dst& dst, NetdevId book) noexcept {
-        close();
-        out_ = dst.out;
-        book_ = book;
-        buffer_ = &transmit_.buffers_[dst.port];
-        const Book entry{book, dst.out, family_, true};
-        if (buffer_->open.book != entry) {
-            transmit_.begin_run(dst.port, entry);
-        }
-        next_ = buffer_->packets.data() + buffer_->count;
-        end_ = buffer_->packets.data() + kBufferPackets;
-        bytes_ = 0;
-    }
-
     Transmitter& transmit_;
     Buffer* buffer_ = nullptr;
     NetdevId out_ = kBlackholeNetdev;  // no packet leaves by it
-    NetdevId book_{};
+    NetdevId book_;
     rte_mbuf** next_ = nullptr;
     rte_mbuf** end_ = nullptr;
     std::uint64_t bytes_ = 0;
