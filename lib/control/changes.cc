@@ -87,15 +87,14 @@ void Changes::report() {
     if (!on_change) {
         return;
     }
-    const std::vector<Touched> before = touched_;  // what is called may touch more
-    for (const Touched& entry : before) {
-        if (entry.all) {
-            on_change(nullptr);
-            return;
-        }
+    if (std::ranges::any_of(touched_, &Touched::all)) {
+        on_change(nullptr);
+        return;
     }
-    for (const Touched& entry : before) {
-        for (const net::IpPrefix& prefix : entry.prefixes) {
+    // What is called may touch more, behind these. By value: the vectors may move.
+    for (std::size_t i = 0, end = touched_.size(); i < end; ++i) {
+        for (std::size_t j = 0, last = touched_[i].prefixes.size(); j < last; ++j) {
+            const net::IpPrefix prefix = touched_[i].prefixes[j];
             on_change(&prefix);
         }
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control/rib.h"
 
+#include <iterator>
+
 namespace sluice::control {
 
 static_assert(sizeof(Route<net::Ipv4Addr>) <= 64);
@@ -15,19 +17,40 @@ Rib<Addr>::~Rib() {
 }
 
 template <class Addr>
-Result<void> Rib<Addr>::add(const Key& key, RouteTarget& hop) {
+Result<void> Rib<Addr>::add(const Key& key, RouteTarget& hop, std::uint8_t protocol) {
     auto* route = new Route<Addr>;
     route->key = key;
     route->hop = &hop;
     route->table = index_;
-    routes_.insert(*route);
-    if (auto ok = update(key.prefix); !ok) {
+    route->protocol = protocol;
+    const auto it = routes_.insert(*route).first;
+    ++counts_[std::to_underlying(key.owner)];
+    if (auto ok = is_only(it) ? activate(*route) : update(key.prefix); !ok) {
         routes_.erase(routes_.iterator_to(*route));
+        --counts_[std::to_underlying(key.owner)];
         delete route;
         return ok;
     }
     hop.routes.push_back(*route);
     return {};
+}
+
+/// No other route has its prefix: what nearly all are, and then one look around saves the search.
+template <class Addr>
+bool Rib<Addr>::is_only(Set::const_iterator it) const {
+    const auto next = std::next(it);
+    return (it == routes_.begin() || std::prev(it)->key.prefix != it->key.prefix) &&
+           (next == routes_.end() || next->key.prefix != it->key.prefix);
+}
+
+template <class Addr>
+Result<void> Rib<Addr>::activate(Route<Addr>& route) {
+    if (!route.hop->usable) {
+        return {};
+    }
+    auto ok = set(route.key.prefix, route.hop->value);
+    route.active = ok.has_value();
+    return ok;
 }
 
 template <class Addr>
@@ -48,10 +71,14 @@ RouteTarget* Rib<Addr>::remove(Route<Addr>& route) {
     RouteTarget* hop = route.hop;
     const Prefix prefix = route.key.prefix;
     const bool was_active = route.active;
+    const bool only = is_only(routes_.iterator_to(route));
+    --counts_[std::to_underlying(route.key.owner)];
     routes_.erase(routes_.iterator_to(route));
     hop->routes.erase(hop->routes.iterator_to(route));
     delete &route;
-    if (was_active) {
+    if (was_active && only) {
+        erase(prefix);
+    } else if (was_active) {
         Route<Addr>* best = first(prefix);
         while (best != nullptr && !best->hop->usable) {
             best = next(*best);
@@ -189,6 +216,18 @@ template <class Addr>
 Route<Addr>* Rib<Addr>::next(Route<Addr>& route) {
     const auto it = ++routes_.iterator_to(route);
     return it == routes_.end() || it->key.prefix != route.key.prefix ? nullptr : &*it;
+}
+
+template <class Addr>
+Route<Addr>* Rib<Addr>::from(const Key& key) {
+    const auto it = routes_.lower_bound(key);
+    return it == routes_.end() ? nullptr : &*it;
+}
+
+template <class Addr>
+Route<Addr>* Rib<Addr>::after(Route<Addr>& route) {
+    const auto it = ++routes_.iterator_to(route);
+    return it == routes_.end() ? nullptr : &*it;
 }
 
 template <class Addr>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -47,8 +48,9 @@ struct Route : RouteHook, boost::intrusive::set_base_hook<boost::intrusive::opti
         }
     };
     Key key;
-    bool active = false;      // what the lookup table holds for its prefix
-    std::uint16_t table = 0;  // Rib::index()
+    bool active = false;        // what the lookup table holds for its prefix
+    std::uint8_t protocol = 0;  // see RouteRequest
+    std::uint16_t table = 0;    // Rib::index()
 };
 
 /// All routes of one table and family, and the lookup table that holds the best usable one of each
@@ -69,7 +71,7 @@ public:
     ~Rib();
 
     /// `key` must not be there. On error (a limit of the lookup table) nothing is changed.
-    Result<void> add(const Key& key, RouteTarget& hop);
+    Result<void> add(const Key& key, RouteTarget& hop, std::uint8_t protocol = 0);
     /// Another next hop for a route; lookups find one or the other.
     Result<void> replace(Route<Addr>& route, RouteTarget& hop);
     /// Also frees `route`. Returns the hop that it was on, which may be unused now.
@@ -82,6 +84,10 @@ public:
     /// First route of `prefix`, null if none; the others follow it in order.
     Route<Addr>* first(const Prefix& prefix);
     Route<Addr>* next(Route<Addr>& route);
+    /// The first that does not come before `key`; null: none.
+    Route<Addr>* from(const Key& key);
+    /// The next of all, of another prefix too; null: none.
+    Route<Addr>* after(Route<Addr>& route);
     /// The first of all; null: none.
     Route<Addr>* front() noexcept { return routes_.empty() ? nullptr : &*routes_.begin(); }
     /// The active route of the longest prefix that holds `address`.
@@ -117,6 +123,10 @@ public:
         return last;
     }
     std::size_t size() const noexcept { return routes_.size(); }
+    /// Of one owner.
+    std::size_t count(RouteOwner owner) const noexcept {
+        return counts_[std::to_underlying(owner)];
+    }
     const fib::LpmTable<Addr>& lpm() const noexcept { return *lpm_; }
 
     /// The same table without prefixes of at most `length`, for a rule that suppresses these. Each
@@ -142,11 +152,15 @@ private:
         std::unique_ptr<fib::LpmTable<Addr>> lpm;
     };
 
+    bool is_only(Set::const_iterator it) const;
+    /// The only one of its prefix.
+    Result<void> activate(Route<Addr>& route);
     /// In every table that is to have the prefix, or none.
     Result<void> set(const Prefix& prefix, std::uint32_t value);
     void erase(const Prefix& prefix);
 
     Set routes_;
+    std::array<std::size_t, 4> counts_{};  // by owner
     std::unique_ptr<fib::LpmTable<Addr>> lpm_;
     std::vector<Suppressed> suppressed_;
     std::uint16_t index_;
