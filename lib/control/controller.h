@@ -30,6 +30,12 @@ std::string_view to_string(RouteOwner owner) noexcept;  // "connected", "file", 
 /// way: see Controller::settled().
 using Ticket = std::uint64_t;
 
+/// What goes bit by bit, and how much of it has gone so far: all when the ticket is settled.
+struct Flush {
+    Ticket ticket = 0;
+    std::shared_ptr<const std::size_t> removed;
+};
+
 struct LinkInfo {
     NetdevId id;
     std::string name;
@@ -73,6 +79,15 @@ struct AddressInfo {
     bool link_local = false;
 };
 
+/// One of several next hops that a route names itself.
+struct RouteLeg {
+    std::optional<net::IpAddr> via;
+    std::string dev;
+    bool on_link = false;
+    std::uint32_t weight = 1;
+    bool active = false;  // to be seen only
+};
+
 struct RouteInfo {
     net::IpPrefix prefix;
     std::string type;  // unicast, local, broadcast, blackhole, unreachable, prohibit
@@ -83,9 +98,15 @@ struct RouteInfo {
     std::uint32_t metric = 0;
     std::uint16_t mtu = 0;  // 0: the netdev's
     RouteOwner owner = RouteOwner::kCli;
+    std::uint8_t protocol = 0;  // control/route_labels.h
     bool on_link = false;
     bool active = false;  // in the table that packets are looked up in
+    std::vector<RouteLeg> legs{};
 };
+
+/// How far away a route's destinations are; the smaller the further (rtnetlink's numbers).
+enum class RouteScope : std::uint8_t { kGlobal = 0, kLink = 253, kHost = 254, kNowhere = 255 };
+std::string_view to_string(RouteScope scope) noexcept;  // "global", "link", "host"
 
 /// A route to add or remove. `dev` may be empty where the gateway is on-link. To remove: what is
 /// given must match; `via`, `metric` absent, `dev` empty and `type` unicast match any.
@@ -100,6 +121,21 @@ struct RouteRequest {
     std::uint16_t mtu = 0;
     bool on_link = false;
     RouteOwner owner = RouteOwner::kCli;
+    /// In place of via and dev, at least two.
+    std::vector<RouteLeg> legs{};
+    std::uint8_t protocol = 0;  // a label to find it by; 0: its owner's (control/route_labels.h)
+    std::optional<RouteScope> scope{};  // only checked: an IPv4 route has the scope of what it is
+};
+/// Which routes to clear, or to show.
+struct RouteFilter {
+    // NOLINTNEXTLINE(google-explicit-constructor): of an owner is the usual one
+    RouteFilter(RouteOwner of, std::optional<std::uint8_t> with = {}) : owner(of), protocol(with) {}
+    RouteOwner owner;
+    std::optional<std::uint8_t> protocol;
+    friend bool operator==(const RouteFilter&, const RouteFilter&) = default;
+    bool takes(RouteOwner of, std::uint8_t with) const noexcept {
+        return of == owner && (!protocol || *protocol == with);
+    }
 };
 enum class RouteMode : std::uint8_t { kAdd, kReplace };
 
@@ -116,11 +152,12 @@ struct RouteQuery {
 
 /// What it would meet.
 struct RouteLookup {
-    std::string type;
+    std::string type;  // of a route, or "none", or "loop": VRFs' tables that send to each other
     std::optional<net::IpPrefix> prefix;  // that matched; none: no route
     std::optional<net::IpAddr> via;
     std::string dev;
     std::optional<std::uint32_t> nexthop{};  // that the route names
+    std::optional<std::uint32_t> member{};   // of that group: which this flow takes
     std::uint32_t table = 0;                 // where it matched
     std::optional<net::IpAddr> source;       // that sluice itself would use
     std::uint16_t mtu = 0;
@@ -269,8 +306,7 @@ public:
                                    const RouteRequest& route,
                                    RouteMode mode) = 0;
     virtual Result<void> delete_route(const std::string& netns, const RouteRequest& route) = 0;
-    /// Removes every route of `owner`; returns how many.
-    virtual Result<std::size_t> flush_routes(const std::string& netns, RouteOwner owner) = 0;
+    virtual Result<Flush> flush_routes(const std::string& netns, const RouteFilter& filter) = 0;
     virtual Result<RouteLookup> lookup_route(const std::string& netns,
                                              const RouteQuery& query) const = 0;
 
@@ -291,7 +327,7 @@ public:
     virtual Result<std::vector<RuleInfo>> rules(const std::string& netns) const = 0;
 
     virtual Result<std::vector<ExceptionInfo>> exceptions(const std::string& netns) const = 0;
-    virtual Result<std::size_t> flush_exceptions(const std::string& netns) = 0;
+    virtual Result<Flush> flush_exceptions(const std::string& netns) = 0;
 
     virtual Result<void> add_neighbor(const std::string& netns,
                                       const std::string& dev,
@@ -300,9 +336,8 @@ public:
     virtual Result<void> delete_neighbor(const std::string& netns,
                                          const std::string& dev,
                                          const net::IpAddr& address) = 0;
-    /// Removes learned entries, of `dev` or of all when empty; returns how many.
-    virtual Result<std::size_t> flush_neighbors(const std::string& netns,
-                                                const std::string& dev) = 0;
+    /// Removes learned entries, of `dev` or of all when empty.
+    virtual Result<Flush> flush_neighbors(const std::string& netns, const std::string& dev) = 0;
 
     /// Of one netns, or of all when `netns` is empty, in order of id.
     virtual std::vector<LinkInfo> links(const std::string& netns) const = 0;

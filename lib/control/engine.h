@@ -21,6 +21,7 @@
 #include "control/dataplane.h"
 #include "control/dsts.h"
 #include "control/exceptions.h"
+#include "control/multipath.h"
 #include "control/neighbors.h"
 #include "control/netdevs.h"
 #include "control/netns.h"
@@ -120,7 +121,7 @@ public:  // routes; engine_routes.cc, engine_show.cc
     /// Whether one of that owner's leads out of the netdev, not counting those over next-hop
     /// objects.
     bool has_routes(NetdevId netdev, RouteOwner owner);
-    std::size_t flush_routes(Netns& netns, RouteOwner owner);
+    Flush flush_routes(Netns& netns, const RouteFilter& filter);  // engine_flush.cc
     Result<RouteLookup> lookup_route(const Netns& netns, const RouteQuery& query) const;
     void for_each_route(const Netns& netns,
                         std::uint32_t table,
@@ -148,11 +149,11 @@ public:  // neighbors; engine_neighbors.cc
                               const net::MacAddr& lladdr,
                               Time now);
     Result<void> delete_neighbor(Netns& netns, const std::string& dev, const net::IpAddr& address);
-    Result<std::size_t> flush_neighbors(Netns& netns, const std::string& dev);
+    Result<Flush> flush_neighbors(Netns& netns, const std::string& dev);  // engine_flush.cc
 
 public:  // exceptions; engine_exceptions.cc
     std::vector<ExceptionInfo> exceptions(const Netns& netns) const;
-    std::size_t flush_exceptions(Netns& netns);
+    Flush flush_exceptions(Netns& netns);  // engine_flush.cc
 
 public:  // what workers bring
     /// Books a punted packet off and acts on it. `frame` contiguous from its Ethernet header; empty
@@ -221,6 +222,7 @@ private:
     void recheck_exceptions(const net::IpPrefix* prefix);
 
     // Removal.
+    static constexpr std::size_t kBetweenLooks = 32;  // at the clock: a few us for each at most
     /// Nothing leaves over any of them from here on: next hops and uncached dsts are re-pointed
     /// (U-04), groups shrink (G-04).
     void cut_off(Netns& netns, std::span<Netdev* const> netdevs, Removal& removal);
@@ -234,6 +236,8 @@ private:
     /// The first slice, at the end of the call; work() does the rest.
     Ticket begin(std::unique_ptr<Removal> removal);
     bool step(Removal& removal, Time deadline);
+    /// `work` adds to `removed`; true: done.
+    Flush begin_flush(std::move_only_function<bool(std::size_t& removed, Time deadline)> work);
     bool withdraw(Netns& netns, RouteTarget& target, Time deadline);
     bool withdraw_all(Netns& netns, Time deadline);
     void finish(std::unique_ptr<Removal> removal);
@@ -258,6 +262,7 @@ private:
     Result<NextHopKey> resolve_request(const Netns& netns, const RouteRequest& route) const;
     Result<NextHop*> hop_for(const NextHopKey& key);
     Result<RouteTarget*> target_for(Netns& netns, const RouteRequest& route);
+    Result<RouteTarget*> multipath_for(Netns& netns, const RouteRequest& route);
     Result<void> put_route(Netns& netns,
                            const RouteRequest& route,
                            RouteMode mode,
@@ -269,25 +274,38 @@ private:
                                        config::NextHop& hop,
                                        RouteOwner owner) const;
     Result<void> check_limit(net::Family family) const;
-    bool matches(const RouteRequest& route, const RouteTarget& target, std::uint32_t metric) const;
+    template <class Addr>
+    bool matches(const Netns& netns, const RouteRequest& request, const Route<Addr>& route) const;
+    /// That of such a route over an object or a group of its own.
+    bool leads_as(const Netns& netns,
+                  const RouteRequest& request,
+                  const ObjectTarget& target) const;
+    std::vector<RouteLeg> legs_of(const NextHopObject& group) const;
     /// Its netdev is gone, and so will be its routes.
     bool is_dead(const RouteTarget& target) const noexcept;
+    template <class Addr>
     RouteInfo describe(const Table& table,
-                       const net::IpPrefix& prefix,
-                       std::uint32_t metric,
-                       RouteOwner owner,
-                       bool active,
+                       const Route<Addr>& route,
                        const RouteTarget& target) const;
     template <class Fn>
     auto shower(const Table& table, Fn& each) const;
-    /// Among prefixes of at least `shortest`; through at most so many VRFs more.
-    RouteLookup look_up(const Table& table,
-                        const net::IpAddr& destination,
-                        unsigned shortest,
-                        unsigned vrfs) const;
-    void complete(RouteLookup& found,
-                  const RouteTarget& target,
-                  const net::IpAddr& destination) const;
+    /// What is looked up, and where it came in.
+    struct Flow {
+        const Netdev& in;
+        const RouteQuery& query;
+    };
+    /// Among prefixes of at least `shortest`; through at most so many VRFs more. False: this table
+    /// has no route.
+    bool look_up(RouteLookup& found,
+                 const Flow& flow,
+                 const Table& table,
+                 unsigned shortest,
+                 unsigned steps) const;
+    void complete(RouteLookup& found, const RouteTarget& target, const Flow& flow) const;
+    /// Of a group: the next hop that the flow takes.
+    const NextHop* member_of(RouteLookup& found,
+                             const ObjectTarget& target,
+                             const Flow& flow) const;
     /// Puts the routes over the netdev's next hops in or out of the lookup table.
     void reassess(const Netdev& netdev);
     void update_routes(RouteTarget& target);

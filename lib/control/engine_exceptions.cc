@@ -98,17 +98,6 @@ std::vector<ExceptionInfo> Engine::exceptions(const Netns& netns) const {
     return list;
 }
 
-std::size_t Engine::flush_exceptions(Netns& netns) {
-    const Changes::Scope change(changes_);
-    std::size_t count = 0;
-    for (const auto& [name, netdev] : netns.netdevs) {
-        if (netdev->table != nullptr) {
-            count += exceptions_.flush_domain(netdev->id);
-        }
-    }
-    return count;
-}
-
 void Engine::recheck_exceptions(const net::IpPrefix* prefix) {
     if (exceptions_.size() == 0) {
         return;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a packet would meet: the rules, tables and VRFs as workers go through them, by the control
 // thread's own data.
-#include <algorithm>
 #include <optional>
 
 #include "control/engine.h"
+#include "control/flow_member.h"
 #include "control/policies.h"
 #include "net/wire.h"
 
@@ -49,16 +49,15 @@ Result<RouteLookup> Engine::lookup_route(const Netns& netns, const RouteQuery& q
         }
         in = *found;
     }
-    // What is for the router itself is found before any rule.
-    const Netdev& domain = in->domain();
-    if (domain.table != nullptr) {
-        const RouteLookup own = look_up(*domain.table, query.destination, 0, 0);
-        if (own.type == type_name(fib::DstType::kLocal) ||
-            own.type == type_name(fib::DstType::kBroadcast)) {
-            return own;
-        }
-    }
+    const fib::NetdevView* view = shared_.netdev(in->id);
+    const auto own = [&](const auto& address) { return view->local->takes(address); };
     RouteLookup answer;
+    // What is for the router itself is found before any rule, in the ingress's own table.
+    if (view != nullptr && view->local != nullptr &&
+        (query.destination.is_v4() ? own(query.destination.v4()) : own(query.destination.v6()))) {
+        look_up(answer, {*in, query}, in->routing_table(), 0, fib::kMaxTableSteps);
+        return answer;
+    }
     std::uint32_t mark = in->settings.mark;
     netns.policies->walk(*in, query.destination.family(), [&](const Policies::Step& step) {
         const config::Rule* rule = step.rule;
@@ -69,65 +68,86 @@ Result<RouteLookup> Engine::lookup_route(const Netns& netns, const RouteQuery& q
             mark = rule->set_mark;
             return true;
         }
+        answer = RouteLookup{};
         if (rule != nullptr && step.table == nullptr) {
-            answer = RouteLookup{};
             answer.type = answer_name(rule->action);
             return false;
         }
         const unsigned shortest =
             rule != nullptr && rule->suppress_prefixlength ? *rule->suppress_prefixlength + 1U : 0;
-        answer = look_up(*step.table, query.destination, shortest, fib::kMaxTableSteps);
-        return !answer.prefix.has_value();
+        return !look_up(answer, {*in, query}, *step.table, shortest, fib::kMaxTableSteps);
     });
     return answer;
 }
 
-RouteLookup Engine::look_up(const Table& table,
-                            const net::IpAddr& destination,
-                            unsigned shortest,
-                            unsigned vrfs) const {
-    RouteLookup found;
+bool Engine::look_up(RouteLookup& found,
+                     const Flow& flow,
+                     const Table& table,
+                     unsigned shortest,
+                     unsigned steps) const {
+    const net::IpAddr& destination = flow.query.destination;
     found.type = type_name(fib::DstType::kNone);
     found.table = table.id;
     const auto in = [&](const auto* route) {
         if (route == nullptr || is_dead(*route->hop)) {
-            return;
+            return false;
         }
         const RouteTarget& target = *route->hop;
         if ((target.value & fib::kTableBit) != 0 && (target.value & fib::kGroupBit) == 0) {
             const Netdev& vrf = *netdevs_.find(as_next_hop(target)->key.netdev);
-            if (vrfs > 0) {
-                found = look_up(*vrf.table, destination, 0, vrfs - 1);
+            if (steps == 0) {
+                found.type = type_name(fib::DstType::kRouteLoop);
+            } else {
+                look_up(found, flow, *vrf.table, 0, steps - 1);
             }
-            return;
+            return true;  // even where that table has none: no further rule is asked
         }
-        const RouteInfo info =
-            describe(table, route->key.prefix, route->key.metric, route->key.owner, true, target);
+        const RouteInfo info = describe(table, *route, target);
         found.type = info.type;
         found.prefix = info.prefix;
         found.via = info.via;
         found.dev = info.dev;
         found.nexthop = info.nexthop;
-        complete(found, target, destination);
+        complete(found, target, flow);
+        return true;
     };
-    if (destination.is_v4()) {
-        in(table.v4.match(destination.v4(), shortest));
-    } else {
-        in(table.v6.match(destination.v6(), shortest));
-    }
-    return found;
+    return destination.is_v4() ? in(table.v4.match(destination.v4(), shortest))
+                               : in(table.v6.match(destination.v6(), shortest));
 }
 
-void Engine::complete(RouteLookup& found,
-                      const RouteTarget& target,
-                      const net::IpAddr& destination) const {
+const NextHop* Engine::member_of(RouteLookup& found,
+                                 const ObjectTarget& target,
+                                 const Flow& flow) const {
+    const fib::NetdevView* view = shared_.netdev(flow.in.id);
+    const fib::Group* group = shared_.groups[target.value];
+    if (view == nullptr || group == nullptr) {
+        return nullptr;
+    }
+    const std::uint32_t hash = flow_hash(
+        shared_.flow_seed, flow.query.destination.is_v4() ? view->hash4 : view->hash6, flow.query);
+    const fib::DstIndex dst =
+        group->buckets[hash & group->mask].dst.load(std::memory_order_relaxed);
+    for (const NextHopObject::Member& member : target.object->members) {
+        const NextHop* hop = member.object->hops[target.family == net::Family::kIpv4 ? 0 : 1];
+        if (hop != nullptr && hop->value == dst) {
+            if (!flow.in.netns->multipath->owns(target)) {
+                found.member = member.object->id;
+            }
+            return hop;
+        }
+    }
+    return nullptr;
+}
+
+void Engine::complete(RouteLookup& found, const RouteTarget& target, const Flow& flow) const {
+    const net::IpAddr& destination = flow.query.destination;
     const NextHop* hop = as_next_hop(target);
-    if (const ObjectTarget* object = as_object(target);
-        object != nullptr && !object->object->is_group) {
-        hop = object->object->hops[destination.is_v4() ? 0 : 1];
+    if (const ObjectTarget* over = as_object(target); over != nullptr) {
+        hop = over->object->is_group ? member_of(found, *over, flow)
+                                     : over->object->hops[destination.is_v4() ? 0 : 1];
     }
     if (hop == nullptr) {
-        return;  // a group: each flow has a next hop of its own
+        return;  // a group without a member that can be used
     }
     // A route over an object names that; the question is what becomes of the packet.
     if (hop->key.type == fib::DstType::kBlackhole) {
@@ -139,7 +159,7 @@ void Engine::complete(RouteLookup& found,
     if (view == nullptr) {
         return;
     }
-    if (found.nexthop) {
+    if (as_object(target) != nullptr) {
         found.via = hop->key.gateway;
         found.dev = netdevs_.find(hop->key.netdev)->name;
     }

@@ -45,21 +45,6 @@ Result<void> Engine::delete_neighbor(Netns& netns,
     return {};
 }
 
-Result<std::size_t> Engine::flush_neighbors(Netns& netns, const std::string& dev) {
-    if (!dev.empty()) {
-        if (const auto netdev = netns.get(dev); !netdev) {
-            return std::unexpected(netdev.error());
-        }
-    }
-    const std::size_t before = neighbors_.table().size();
-    for (const auto& [name, netdev] : netns.netdevs) {
-        if (dev.empty() || name == dev) {
-            neighbors_.table().flush(netdev->id, true);
-        }
-    }
-    return before - neighbors_.table().size();
-}
-
 // --- punted packets -----------------------------------------------------------------------------
 
 void Engine::punted(NetdevId ingress,

@@ -36,6 +36,7 @@ Result<Netns*> Engine::add_netns(const std::string& name) {
 
 void Engine::equip(Netns& netns) {
     netns.nexthops = std::make_unique<NextHopObjects>(shared_, netdevs_, hops_, next_hop_counters_);
+    netns.multipath = std::make_unique<Multipath>(shared_, netdevs_, hops_, next_hop_counters_);
     netns.policies = std::make_unique<Policies>(netns, netns_, hops_, changes_);
     const auto lo = make_netdev(netns, "lo", NetdevKind::kLoopback);
     SLUICE_CHECK(lo.has_value());

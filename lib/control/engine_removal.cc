@@ -2,6 +2,7 @@
 // Netdevs that go. Packets stop at once; what leads to the netdevs is taken out in slices, so that
 // other requests are served meanwhile (U-09, M-02).
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <set>
 #include <utility>
@@ -20,7 +21,6 @@ namespace {
 
 // A slice may take this long, the check of the time included.
 constexpr auto kSlice = std::chrono::microseconds(500);
-constexpr std::size_t kBetweenLooks = 32;  // routes or neighbors, a few us each at most
 
 }  // namespace
 
@@ -49,20 +49,15 @@ void Engine::cut_off(Netns& netns, std::span<Netdev* const> netdevs, Removal& re
 #ifdef SLUICE_TEST_WITHOUT_G04
     const NextHopChange change;
 #else
-    const NextHopChange change = netns.nexthops->remove_on(ids);
+    NextHopChange change = netns.nexthops->remove_on(ids);
+    change += netns.multipath->remove_on(ids);
 #endif
     for (RouteTarget* target : change.turned) {
         update_routes(*target);
     }
     removal.targets.insert(removal.targets.end(), change.orphaned.begin(), change.orphaned.end());
-    while (uncached_.flush(ids, SIZE_MAX, [&](fib::DstIndex dst, bool) {
-        fib::repoint_to_blackhole(shared_.dsts.writable(dst));
-    })) {
-    }
-    for (const NetdevId id : ids) {
-        exceptions_.flush_netdev(id);
-        exceptions_.flush_domain(id);
-    }
+    uncached_.for_each_of(
+        ids, [&](fib::DstIndex dst) { fib::repoint_to_blackhole(shared_.dsts.writable(dst)); });
     changes_.all(netns);
     netns.nexthops->finish(change);
     removal.gone.insert(removal.gone.end(), ids.begin(), ids.end());
@@ -167,6 +162,25 @@ Ticket Engine::begin(std::unique_ptr<Removal> removal) {
 
 bool Engine::step(Removal& removal, Time deadline) {
     const auto late = [&] { return netdevs_.now() >= deadline; };
+    if (removal.flush && !removal.flush(deadline)) {
+        return false;
+    }
+    while (!removal.unlisted) {
+        removal.unlisted = !uncached_.flush(removal.gone, kBetweenLooks, [](auto&&...) {});
+        if (!removal.unlisted && late()) {
+            return false;
+        }
+    }
+    for (; removal.exceptions_done < removal.gone.size(); ++removal.exceptions_done) {
+        const NetdevId id = removal.gone[removal.exceptions_done];
+        std::size_t in_domain = 0;
+        while (exceptions_.flush_netdev(id, kBetweenLooks) != 0 ||
+               exceptions_.flush_domain(id, {}, kBetweenLooks, in_domain)) {
+            if (late()) {
+                return false;
+            }
+        }
+    }
 #ifdef SLUICE_TEST_WITHOUT_G04  // a dst whose neighbor is gone sends nothing either
     removal.neighbors_done = removal.gone.size();
 #endif

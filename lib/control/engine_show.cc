@@ -4,6 +4,7 @@
 #include <string>
 
 #include "control/engine.h"
+#include "control/route_labels.h"
 
 namespace sluice::control {
 
@@ -26,30 +27,36 @@ std::string_view type_name(DstType type) noexcept {
             return "prohibit";
         case DstType::kBlackhole:
             return "blackhole";
-        case DstType::kSourceInvalid:
         case DstType::kRouteLoop:
+            return "loop";
+        case DstType::kSourceInvalid:
         case DstType::kGroupEmpty:
             break;  // of no route
     }
     return "none";
 }
 
+template <class Addr>
 RouteInfo Engine::describe(const Table& table,
-                           const net::IpPrefix& prefix,
-                           std::uint32_t metric,
-                           RouteOwner owner,
-                           bool active,
+                           const Route<Addr>& route,
                            const RouteTarget& target) const {
-    RouteInfo info{.prefix = prefix,
+    RouteInfo info{.prefix = route.key.prefix,
                    .type = "unicast",
                    .via = {},
                    .dev = {},
                    .table = table.id,
-                   .metric = metric,
-                   .owner = owner,
-                   .active = active};
+                   .metric = route.key.metric,
+                   .owner = route.key.owner,
+                   .protocol = protocol_of(route.protocol, route.key.owner),
+                   .active = route.active};
     if (const ObjectTarget* object = as_object(target); object != nullptr) {
-        info.nexthop = object->object->id;
+        const NextHopObject& over = *object->object;
+        if (!table.netns->multipath->owns(*object)) {
+            info.nexthop = over.id;
+        } else if (!over.members.empty()) {
+            info.legs = legs_of(over);
+            info.mtu = over.members.front().object->key.mtu;
+        }
         return info;
     }
     const NextHopKey& key = as_next_hop(target)->key;
@@ -62,16 +69,31 @@ RouteInfo Engine::describe(const Table& table,
     return info;
 }
 
+std::vector<RouteLeg> Engine::legs_of(const NextHopObject& group) const {
+    std::vector<RouteLeg> legs;
+    for (const auto& [single, weight] : group.members) {
+        const Netdev* netdev = netdevs_.find(single->key.netdev);
+        legs.push_back({.via = single->key.gateway,
+                        .dev = netdev == nullptr ? "" : netdev->name,
+                        .on_link = single->key.on_link,
+                        .weight = weight,
+                        .active = single->active});
+    }
+    return legs;
+}
+
+template RouteInfo Engine::describe(const Table&,
+                                    const Route<net::Ipv4Addr>&,
+                                    const RouteTarget&) const;
+template RouteInfo Engine::describe(const Table&,
+                                    const Route<net::Ipv6Addr>&,
+                                    const RouteTarget&) const;
+
 template <class Fn>
 auto Engine::shower(const Table& table, Fn& each) const {
     return [this, &table, &each](const auto& route) {
         if (!is_dead(*route.hop)) {
-            each(describe(table,
-                          route.key.prefix,
-                          route.key.metric,
-                          route.key.owner,
-                          route.active,
-                          *route.hop));
+            each(describe(table, route, *route.hop));
         }
     };
 }

@@ -280,18 +280,24 @@ std::size_t Exceptions::flush() {
     return remove_if(entries_.begin(), entries_.end(), [](auto&&...) { return true; });
 }
 
-std::size_t Exceptions::flush_domain(NetdevId domain) {
-    auto to = entries_.lower_bound({domain, {}});
-    const auto from = to;
-    while (to != entries_.end() && to->first.domain == domain) {
-        ++to;
+std::optional<net::IpAddr> Exceptions::flush_domain(NetdevId domain,
+                                                    const net::IpAddr& from,
+                                                    std::size_t limit,
+                                                    std::size_t& removed) {
+    auto it = entries_.lower_bound({domain, from});
+    for (; it != entries_.end() && it->first.domain == domain; ++removed) {
+        if (limit-- == 0) {
+            return it->first.destination;
+        }
+        remove(it++);
     }
-    return remove_if(from, to, [](auto&&...) { return true; });
+    return std::nullopt;
 }
 
-std::size_t Exceptions::flush_netdev(NetdevId out) {
+std::size_t Exceptions::flush_netdev(NetdevId out, std::size_t limit) {
     std::size_t removed = 0;
-    for (auto it = by_out_.find(out); it != by_out_.end(); it = by_out_.find(out)) {
+    for (auto it = by_out_.find(out); it != by_out_.end() && removed < limit;
+         it = by_out_.find(out)) {
         remove(entries_.find(it->second->first));
         ++removed;
     }

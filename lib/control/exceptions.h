@@ -91,9 +91,15 @@ public:
     std::size_t recheck(const net::IpPrefix& prefix);
     std::size_t recheck();
     std::size_t flush();
-    std::size_t flush_domain(NetdevId domain);
-    /// Of those that leave by `out`: before it goes down, away or to another domain.
-    std::size_t flush_netdev(NetdevId out);
+    /// Of the domain, among its next `limit` from `from` on: adds to `removed`, and says where to
+    /// go on; nothing at the end.
+    std::optional<net::IpAddr> flush_domain(NetdevId domain,
+                                            const net::IpAddr& from,
+                                            std::size_t limit,
+                                            std::size_t& removed);
+    /// Of those that leave by `out`: before it goes down, away or to another domain. At most
+    /// `limit`; how many.
+    std::size_t flush_netdev(NetdevId out, std::size_t limit = SIZE_MAX);
     /// The MTU of a netdev changed, and is stored in next hops' dsts already. A learned MTU above
     /// the new one becomes it, one that was the old one follows.
     void set_link_mtu(NetdevId out, std::uint16_t old_mtu, std::uint16_t new_mtu);

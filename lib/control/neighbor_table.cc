@@ -226,6 +226,25 @@ bool NeighborTable::flush(NetdevId netdev, bool keep_permanent, std::size_t limi
     return false;
 }
 
+std::optional<net::IpAddr> NeighborTable::flush_learned(NetdevId netdev,
+                                                        const net::IpAddr& from,
+                                                        std::size_t limit,
+                                                        std::size_t& removed) {
+    auto it = entries_.lower_bound(NeighborKey{.netdev = netdev, .address = from});
+    while (it != entries_.end() && it->first.netdev == netdev) {
+        if (limit-- == 0) {
+            return it->first.address;
+        }
+        if (it->second.state == NeighborState::kPermanent) {
+            ++it;
+        } else {
+            it = erase(it);
+            ++removed;
+        }
+    }
+    return std::nullopt;
+}
+
 bool NeighborTable::has_any(NetdevId netdev) const noexcept {
     const auto it = entries_.lower_bound(NeighborKey{.netdev = netdev, .address = {}});
     return it != entries_.end() && it->first.netdev == netdev;

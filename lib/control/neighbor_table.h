@@ -159,6 +159,12 @@ public:
     void flush(NetdevId netdev, bool keep_permanent);
     /// The same for at most `limit` entries; true: there are more.
     bool flush(NetdevId netdev, bool keep_permanent, std::size_t limit);
+    /// Removes learned ones among the netdev's next `limit` from `from` on: adds to `removed`, and
+    /// says where to go on; nothing at the end.
+    std::optional<net::IpAddr> flush_learned(NetdevId netdev,
+                                             const net::IpAddr& from,
+                                             std::size_t limit,
+                                             std::size_t& removed);
 
     /// Runs what is due, at most `timers_per_tick`; returns how many it ran.
     std::size_t tick(Time now);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "control/multipath.h"
 #include "control/nexthop_objects.h"
 #include "control/policies.h"
 
@@ -81,6 +82,7 @@ std::unique_ptr<Netns> NetnsSet::detach(Netns& netns) {
 void NetnsSet::destroy(std::unique_ptr<Netns> netns) {
     netns->policies->clear();
     netns->nexthops->clear();
+    netns->multipath->clear();
     for (const auto& [id, table] : netns->tables) {
         const std::uint16_t index = table->v4.index();
         tables_[index].reset();

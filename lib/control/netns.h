@@ -20,6 +20,7 @@
 
 namespace sluice::control {
 
+class Multipath;
 class NextHopObjects;
 class Policies;
 struct Netdev;
@@ -53,6 +54,7 @@ struct Netns {
     config::MultipathHash hash4;
     config::MultipathHash hash6;
     std::unique_ptr<NextHopObjects> nexthops;
+    std::unique_ptr<Multipath> multipath;
     std::unique_ptr<Policies> policies;
 
     Netdev* find(std::string_view netdev) const noexcept {

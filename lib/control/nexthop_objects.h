@@ -80,6 +80,14 @@ struct NextHopChange {
     std::vector<RouteTarget*> orphaned;  // of objects that are gone
     std::vector<NextHop*> released;
     std::vector<std::uint32_t> counters;
+
+    NextHopChange& operator+=(const NextHopChange& more) {
+        turned.insert(turned.end(), more.turned.begin(), more.turned.end());
+        orphaned.insert(orphaned.end(), more.orphaned.begin(), more.orphaned.end());
+        released.insert(released.end(), more.released.begin(), more.released.end());
+        counters.insert(counters.end(), more.counters.begin(), more.counters.end());
+        return *this;
+    }
 };
 
 /// The next-hop objects of one netns. Checks, changes, and publishes groups; routes are the

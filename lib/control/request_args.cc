@@ -13,29 +13,33 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/result.h"
 #include "config/model.h"
 #include "config/spelling.h"
-#include "control/request_json.h"
+#include "control/request_value.h"
+#include "control/route_labels.h"
 #include "net/address.h"
 
 namespace sluice::control {
 namespace {
 
 /// A value as an error message repeats it: short, whatever the client sent.
-std::string quoted(const Json& value) {
+std::string shortened(std::string_view value) {
     constexpr std::size_t kLongest = 80;
-    std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
-    if (text.size() > kLongest) {
-        text.resize(kLongest);
+    std::string text(value.substr(0, kLongest));
+    if (value.size() > kLongest) {
         while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0x80U) != 0) {
             text.pop_back();  // never half a character
         }
         text += "...";
     }
     return text;
+}
+
+bool is_port(const Value& value) noexcept {
+    return value.is(Value::Kind::kNatural) &&
+           value.natural() <= std::numeric_limits<std::uint16_t>::max();
 }
 
 std::string_view not_a_host(const net::IpAddr& address) noexcept {
@@ -53,9 +57,9 @@ std::string_view not_a_host(const net::IpAddr& address) noexcept {
 
 }  // namespace
 
-const Json* Args::find(std::string_view key) const {
-    const auto at = object_.find(key);
-    return at == object_.end() || at->is_null() ? nullptr : &*at;
+const Value* Args::find(std::string_view key) const {
+    const Value* value = object_.find(key);
+    return value == nullptr || value->is(Value::Kind::kNull) ? nullptr : value;
 }
 
 void Args::refuse(Error error) {
@@ -68,84 +72,85 @@ void Args::missing(std::string_view key) {
     refuse({ErrorCode::kInvalid, fmt::format("argument \"{}\" is missing", key)});
 }
 
-void Args::wrong(std::string_view key, const Json& value, std::string_view what) {
-    refuse({ErrorCode::kInvalid, fmt::format("{} {}: {}", key, quoted(value), what)});
+void Args::wrong(std::string_view key, std::string_view value, std::string_view what) {
+    refuse({ErrorCode::kInvalid, fmt::format("{} {}: {}", key, shortened(value), what)});
 }
 
-const std::string* Args::string_at(std::string_view key) {
-    const Json* value = find(key);
+void Args::wrong_text(std::string_view key, const std::string& text, std::string_view what) {
+    wrong(key, fmt::format("\"{}\"", text), what);
+}
+
+std::optional<std::string_view> Args::string_at(std::string_view key) {
+    const Value* value = find(key);
     if (value == nullptr) {
-        return nullptr;
+        return std::nullopt;
     }
-    const auto* text = value->get_ptr<const std::string*>();
-    if (text == nullptr) {
+    if (!value->is(Value::Kind::kString)) {
         wrong(key, *value, "must be a string");
-    } else if (text->empty()) {
+    } else if (value->text().empty()) {
         wrong(key, *value, "must not be empty");
-        return nullptr;
+    } else {
+        return value->text();
     }
-    return text;
+    return std::nullopt;
 }
 
 std::optional<std::string> Args::text(std::string_view key) {
-    const std::string* text = string_at(key);
-    return text == nullptr ? std::nullopt : std::optional(*text);
+    const auto text = string_at(key);
+    return text ? std::optional<std::string>(*text) : std::nullopt;
 }
 
 std::optional<std::string> Args::text_or_empty(std::string_view key) {
-    const Json* value = find(key);
-    return value != nullptr && *value == "" ? std::optional(std::string()) : text(key);
+    return is(key, "") ? std::optional(std::string()) : text(key);
 }
 
 std::optional<std::string> Args::new_name(std::string_view key) {
-    const std::string* text = string_at(key);
-    if (text != nullptr && !config::is_name(*text)) {
+    const auto text = string_at(key);
+    if (text && !config::is_name(*text)) {
         wrong(key,
-              *text,
+              *find(key),
               "a name has letters, digits, '.', '_' and '-' and begins with a letter, a digit or "
               "'_'; at most 31 bytes");
         return std::nullopt;
     }
-    return text == nullptr ? std::nullopt : std::optional(*text);
+    return text ? std::optional<std::string>(*text) : std::nullopt;
 }
 
 std::optional<bool> Args::flag(std::string_view key) {
-    const Json* value = find(key);
+    const Value* value = find(key);
     if (value == nullptr) {
         return std::nullopt;
     }
-    if (!value->is_boolean()) {
+    if (!value->is(Value::Kind::kBool)) {
         wrong(key, *value, "must be true or false");
         return std::nullopt;
     }
-    return value->get<bool>();
+    return value->truth();
 }
 
 std::optional<std::uint64_t> Args::number(std::string_view key,
                                           std::uint64_t min,
                                           std::uint64_t max) {
-    const Json* value = find(key);
+    const Value* value = find(key);
     if (value == nullptr) {
         return std::nullopt;
     }
-    // A literal below zero is_number_integer() but not unsigned, and so is out of every range here.
-    if (!value->is_number_unsigned() || value->get<std::uint64_t>() < min ||
-        value->get<std::uint64_t>() > max) {
+    if (!value->is(Value::Kind::kNatural) || value->natural() < min || value->natural() > max) {
         wrong(key, *value, fmt::format("must be an integer from {} to {}", min, max));
         return std::nullopt;
     }
-    return value->get<std::uint64_t>();
+    return value->natural();
 }
 
 template <class T>
 std::optional<T> Args::parsed(std::string_view key) {
-    const std::string* text = string_at(key);
-    if (text == nullptr) {
+    const auto text = string_at(key);
+    if (!text) {
         return std::nullopt;
     }
     auto value = T::parse(*text);
     if (!value) {
-        wrong(key, *text, value.error());
+        wrong(key, *find(key), value.error());
         return std::nullopt;
     }
     return *std::move(value);
@@ -154,10 +159,10 @@ std::optional<T> Args::parsed(std::string_view key) {
 std::optional<net::MacAddr> Args::mac(std::string_view key) {
     auto mac = parsed<net::MacAddr>(key);
     if (mac && (mac->is_group() || mac->is_zero())) {
-        wrong(key,
-              mac->to_string(),
-              mac->is_zero() ? "no station's address"
-                             : "a multicast address; a station's has an even first byte");
+        wrong_text(key,
+                   mac->to_string(),
+                   mac->is_zero() ? "no station's address"
+                                  : "a multicast address; a station's has an even first byte");
         return std::nullopt;
     }
     return mac;
@@ -166,7 +171,7 @@ std::optional<net::MacAddr> Args::mac(std::string_view key) {
 std::optional<net::IpAddr> Args::address(std::string_view key) {
     auto address = parsed<net::IpAddr>(key);
     if (address && !not_a_host(*address).empty()) {
-        wrong(key, address->to_string(), not_a_host(*address));
+        wrong_text(key, address->to_string(), not_a_host(*address));
         return std::nullopt;
     }
     return address;
@@ -175,15 +180,15 @@ std::optional<net::IpAddr> Args::address(std::string_view key) {
 std::optional<net::InterfaceAddr> Args::interface_address(std::string_view key) {
     auto address = parsed<net::InterfaceAddr>(key);
     if (address && !not_a_host(address->address).empty()) {
-        wrong(key, address->to_string(), not_a_host(address->address));
+        wrong_text(key, address->to_string(), not_a_host(address->address));
         return std::nullopt;
     }
     return address;
 }
 
 std::optional<net::Family> Args::family(std::string_view key) {
-    const std::string* text = string_at(key);
-    if (text == nullptr) {
+    const auto text = string_at(key);
+    if (!text) {
         return std::nullopt;
     }
     if (*text == "ipv4") {
@@ -192,36 +197,35 @@ std::optional<net::Family> Args::family(std::string_view key) {
     if (*text == "ipv6") {
         return net::Family::kIpv6;
     }
-    wrong(key, *text, "must be \"ipv4\" or \"ipv6\"");
+    wrong(key, *find(key), "must be \"ipv4\" or \"ipv6\"");
     return std::nullopt;
 }
 
 std::vector<std::string> Args::texts(std::string_view key) {
     std::vector<std::string> texts;
-    const Json* value = find(key);
+    const Value* value = find(key);
     if (value == nullptr) {
         missing(key);
         return texts;
     }
-    if (!value->is_array() || value->empty() || value->size() > kMaxTexts) {
+    if (!value->is(Value::Kind::kArray) || value->empty() || value->size() > kMaxTexts) {
         wrong(key, *value, fmt::format("must be an array of 1 to {} strings", kMaxTexts));
         return texts;
     }
-    for (const Json& entry : *value) {
-        const auto* text = entry.get_ptr<const std::string*>();
-        if (text == nullptr || text->empty()) {
+    for (const Value& entry : *value) {
+        if (!entry.is(Value::Kind::kString) || entry.text().empty()) {
             wrong(key, entry, "must be a string, and not empty");
             return {};
         }
-        texts.push_back(*text);
+        texts.emplace_back(entry.text());
     }
     return texts;
 }
 
 net::IpPrefix Args::prefix() {
     const auto wanted = family("family");
-    const std::string* text = string_at("prefix");
-    if (text == nullptr) {
+    const auto text = string_at("prefix");
+    if (!text) {
         missing("prefix");
         return {};
     }
@@ -232,14 +236,14 @@ net::IpPrefix Args::prefix() {
     }
     const auto prefix = parsed<net::IpPrefix>("prefix");
     if (prefix && wanted && prefix->family() != *wanted) {
-        wrong("prefix", *text, fmt::format("not of family {}", net::to_string(*wanted)));
+        wrong("prefix", *find("prefix"), fmt::format("not of family {}", net::to_string(*wanted)));
     }
     return prefix.value_or(net::IpPrefix{});
 }
 
 std::optional<net::IpPrefix> Args::selector(std::string_view key) {
-    const std::string* text = string_at(key);
-    if (text == nullptr || *text == "all") {
+    const auto text = string_at(key);
+    if (!text || *text == "all") {
         return std::nullopt;
     }
     if (text->contains('/')) {
@@ -255,14 +259,14 @@ std::optional<net::IpPrefix> Args::selector(std::string_view key) {
 }
 
 std::optional<std::uint32_t> Args::table(std::string_view key) {
-    const Json* value = find(key);
+    const Value* value = find(key);
     if (value == nullptr) {
         return std::nullopt;
     }
-    if (*value == "main") {
+    if (is(key, "main")) {
         return config::kMainTable;
     }
-    if (value->is_string()) {
+    if (value->is(Value::Kind::kString)) {
         wrong(key, *value, "must be a number from 1 to 4294967295 or \"main\"");
         return std::nullopt;
     }
@@ -270,8 +274,8 @@ std::optional<std::uint32_t> Args::table(std::string_view key) {
 }
 
 std::optional<std::uint8_t> Args::protocol(std::string_view key) {
-    const Json* value = find(key);
-    if (value == nullptr || !value->is_string()) {
+    const Value* value = find(key);
+    if (value == nullptr || !value->is(Value::Kind::kString)) {
         return integer<std::uint8_t>(key);
     }
     // IANA, Protocol Numbers.
@@ -290,50 +294,64 @@ std::optional<std::uint8_t> Args::protocol(std::string_view key) {
     return choice<std::uint8_t>(key, kNames);
 }
 
+std::optional<std::uint8_t> Args::route_protocol(std::string_view key) {
+    const Value* value = find(key);
+    if (value == nullptr || !value->is(Value::Kind::kString)) {
+        return integer<std::uint8_t>(key, 1);
+    }
+    const auto named = protocol_by_name(value->text());
+    if (!named) {
+        wrong(key, *value, "must be a number from 1 to 255 or a name such as static, bgp, zebra");
+    }
+    return named;
+}
+
 std::optional<config::PortRange> Args::ports(std::string_view key) {
-    const Json* value = find(key);
+    const Value* value = find(key);
     if (value == nullptr) {
         return std::nullopt;
     }
-    const auto is_port = [](const Json& port) {
-        return port.is_number_unsigned() &&
-               port.get<std::uint64_t>() <= std::numeric_limits<std::uint16_t>::max();
-    };
     if (is_port(*value)) {
-        const auto port = value->get<std::uint16_t>();
+        const auto port = static_cast<std::uint16_t>(value->natural());
         return config::PortRange{port, port};
     }
-    if (!value->is_array() || value->size() != 2 || !is_port((*value)[0]) ||
-        !is_port((*value)[1]) || (*value)[0] > (*value)[1]) {
+    std::vector<std::uint16_t> ends;
+    if (value->is(Value::Kind::kArray) && value->size() == 2) {
+        for (const Value& end : *value) {
+            if (is_port(end)) {
+                ends.push_back(static_cast<std::uint16_t>(end.natural()));
+            }
+        }
+    }
+    if (ends.size() != 2 || ends[0] > ends[1]) {
         wrong(key, *value, "must be a port, or [first, last], from 0 to 65535");
         return std::nullopt;
     }
-    return config::PortRange{(*value)[0].get<std::uint16_t>(), (*value)[1].get<std::uint16_t>()};
+    return config::PortRange{ends[0], ends[1]};
 }
 
-const Json::array_t* Args::objects(std::string_view key, std::span<const std::string_view> keys) {
-    const Json* value = find(key);
+const Value* Args::objects(std::string_view key, std::span<const std::string_view> keys) {
+    const Value* value = find(key);
     if (value == nullptr) {
         return nullptr;
     }
-    const auto* array = value->get_ptr<const Json::array_t*>();
-    if (array == nullptr || array->empty()) {
+    if (!value->is(Value::Kind::kArray) || value->empty()) {
         wrong(key, *value, "must be an array of objects, and not empty");
         return nullptr;
     }
-    for (const Json& entry : *array) {
-        if (!entry.is_object()) {
+    for (const Value& entry : *value) {
+        if (!entry.is(Value::Kind::kObject)) {
             wrong(key, entry, "must be an object");
             return nullptr;
         }
-        for (const auto& item : entry.items()) {
+        for (const Value& item : entry) {
             if (std::ranges::find(keys, item.key()) == keys.end()) {
                 wrong(key, entry, fmt::format("has keys other than {}", fmt::join(keys, ", ")));
                 return nullptr;
             }
         }
     }
-    return array;
+    return value;
 }
 
 void Args::must_be_one_of(std::string_view key, std::span<const std::string_view> words) {

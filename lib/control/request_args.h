@@ -11,7 +11,7 @@
 
 #include "base/result.h"
 #include "config/model.h"
-#include "control/request_json.h"
+#include "control/request_value.h"
 #include "net/address.h"
 
 namespace sluice::control {
@@ -29,12 +29,12 @@ struct Choice {
 class Args {
 public:
     /// `object`: outlives this and is a JSON object. Null values count as left out.
-    explicit Args(const Json& object) : object_(object) {}
+    explicit Args(const Value& object) : object_(object) {}
 
     bool has(std::string_view key) const { return find(key) != nullptr; }
     bool is(std::string_view key, std::string_view word) const {
-        const Json* value = find(key);
-        return value != nullptr && *value == word;
+        const Value* value = find(key);
+        return value != nullptr && value->is(Value::Kind::kString) && value->text() == word;
     }
 
     std::optional<std::string> text(std::string_view key);
@@ -54,10 +54,12 @@ public:
     std::optional<std::uint32_t> table(std::string_view key);
     /// Of IP: a number or a usual name.
     std::optional<std::uint8_t> protocol(std::string_view key);
+    /// Of a route, see route_labels.h: a number or a name.
+    std::optional<std::uint8_t> route_protocol(std::string_view key);
     /// One port or [first, last].
     std::optional<config::PortRange> ports(std::string_view key);
     /// An array of objects with nothing but `keys`; null when left out.
-    const Json::array_t* objects(std::string_view key, std::span<const std::string_view> keys);
+    const Value* objects(std::string_view key, std::span<const std::string_view> keys);
 
     template <class T>
     std::optional<T> integer(std::string_view key,
@@ -69,8 +71,8 @@ public:
 
     template <class T>
     std::optional<T> choice(std::string_view key, std::span<const Choice<T>> choices) {
-        const std::string* const word = string_at(key);
-        if (word == nullptr) {
+        const auto word = string_at(key);
+        if (!word) {
             return std::nullopt;
         }
         std::vector<std::string_view> words;
@@ -78,6 +80,8 @@ public:
             if (choice.word == *word) {
                 return choice.value;
             }
+        }
+        for (const Choice<T>& choice : choices) {
             words.push_back(choice.word);
         }
         must_be_one_of(key, words);
@@ -101,16 +105,21 @@ public:
     static constexpr std::size_t kMaxTexts = 4096;
 
 private:
-    const Json* find(std::string_view key) const;
-    const std::string* string_at(std::string_view key);
+    const Value* find(std::string_view key) const;
+    std::optional<std::string_view> string_at(std::string_view key);
     std::optional<std::uint64_t> number(std::string_view key, std::uint64_t min, std::uint64_t max);
     template <class T>
     std::optional<T> parsed(std::string_view key);
     void missing(std::string_view key);
-    void wrong(std::string_view key, const Json& value, std::string_view what);
+    /// `value`: as JSON has it.
+    void wrong(std::string_view key, std::string_view value, std::string_view what);
+    void wrong(std::string_view key, const Value& value, std::string_view what) {
+        wrong(key, value.raw(), what);
+    }
+    void wrong_text(std::string_view key, const std::string& text, std::string_view what);
     void must_be_one_of(std::string_view key, std::span<const std::string_view> words);
 
-    const Json& object_;
+    const Value& object_;
     std::optional<Error> error_;
 };
 

@@ -79,8 +79,8 @@ inline Result<Body> done(const Result<void>& result) {
 }
 /// The same, answered when nothing of the change is under way any more.
 Result<Body> settled(Context& context, const Result<Ticket>& ticket);
-/// {"removed": ...}
-Result<Body> removed(const Result<std::size_t>& count);
+/// {"removed": ...}, when all of it is.
+Result<Body> removed(Context& context, const Result<Flush>& flush);
 inline std::unexpected<Error> refused(const Args& args) {
     return std::unexpected(*args.error());
 }

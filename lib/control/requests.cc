@@ -18,6 +18,7 @@
 #include "control/request_args.h"
 #include "control/request_json.h"
 #include "control/request_table.h"
+#include "control/request_value.h"
 #include "control/server.h"
 
 namespace sluice::control {
@@ -26,67 +27,70 @@ namespace {
 /// Of interface.md's table, what a later release brings.
 constexpr std::array<std::string_view, 2> kObjectsToCome{"trace", "capture"};
 
+/// Views of the line.
 struct Request {
-    std::string object;
-    std::string command;
-    std::string netns;
+    std::string_view object;
+    std::string_view command;
+    std::string_view netns;
     bool if_ok = false;
-    Json args = Json::object();
+    const Value* args = nullptr;
 };
 
 constexpr std::string_view kForm =
     R"(a request is {"id": ..., "object": "route", "command": "show", "args": {...}})";
 
-Result<void> take(const std::string& key, Json& value, Request& request) {
+Result<void> take(const Value& value, Request& request) {
+    using enum Value::Kind;
+    const std::string_view key = value.key();
     if (key == "id") {
         return {};
     }
     if (key == "args") {
-        if (!value.is_object()) {
+        if (!value.is(kObject)) {
             return fail(ErrorCode::kInvalid, "args must be an object");
         }
-        request.args = std::move(value);
+        request.args = &value;
         return {};
     }
     if (key == "if_ok") {
-        if (!value.is_boolean()) {
+        if (!value.is(kBool)) {
             return fail(ErrorCode::kInvalid, "if_ok must be true or false");
         }
-        request.if_ok = value.get<bool>();
+        request.if_ok = value.truth();
         return {};
     }
-    std::string* const into = key == "object"    ? &request.object
-                              : key == "command" ? &request.command
-                              : key == "netns"   ? &request.netns
-                                                 : nullptr;
+    std::string_view* const into = key == "object"    ? &request.object
+                                   : key == "command" ? &request.command
+                                   : key == "netns"   ? &request.netns
+                                                      : nullptr;
     if (into == nullptr) {
         return fail(ErrorCode::kInvalid, "unknown key \"{:.80}\"; {}", key, kForm);
     }
-    auto* const text = value.get_ptr<std::string*>();
-    if (text == nullptr) {
+    if (!value.is(kString)) {
         return fail(ErrorCode::kInvalid, "{} must be a string", key);
     }
-    if (text->empty() && key == "netns") {
+    if (value.text().empty() && key == "netns") {
         return fail(ErrorCode::kInvalid, "netns must not be empty");
     }
-    *into = std::move(*text);
+    *into = value.text();
     return {};
 }
 
 /// What the envelope says; `id` is set as soon as it is known.
-Result<Request> read(Json message, Json& id) {
-    if (!message.is_object()) {
-        return fail(ErrorCode::kInvalid, "{}, not {}", kForm, message.type_name());
+Result<Request> read(const Value& message, std::string_view& id) {
+    using enum Value::Kind;
+    if (!message.is(kObject)) {
+        return fail(ErrorCode::kInvalid, "{}, not {}", kForm, message.kind_name());
     }
-    if (const auto at = message.find("id"); at != message.end()) {
-        if (!at->is_null() && !at->is_string() && !at->is_number_integer()) {
+    if (const Value* own = message.find("id"); own != nullptr) {
+        if (own->is(kFraction) || own->is(kBool) || own->is(kArray) || own->is(kObject)) {
             return fail(ErrorCode::kInvalid, "id must be a string, an integer or null");
         }
-        id = *at;
+        id = own->raw();
     }
     Request request;
-    for (auto& [key, value] : message.get_ref<Json::object_t&>()) {
-        if (auto taken = take(key, value, request); !taken) {
+    for (const Value& value : message) {
+        if (auto taken = take(value, request); !taken) {
             return std::unexpected(std::move(taken.error()));
         }
     }
@@ -155,8 +159,8 @@ Result<const Command*> find_command(const Request& request) {
     return no_such_command(request);
 }
 
-Result<void> check_args(const Command& command, const Json& args) {
-    for (const auto& item : args.items()) {
+Result<void> check_args(const Command& command, const Value& args) {
+    for (const Value& item : args) {
         if (std::ranges::find(command.args, item.key()) != command.args.end()) {
             continue;
         }
@@ -171,53 +175,20 @@ Result<void> check_args(const Command& command, const Json& args) {
     return {};
 }
 
-Result<Body> run(std::string_view line,
-                 bool after_failure,
-                 Json& id,
-                 Controller& controller,
-                 const Identity& identity) {
-    auto message = parse_line(line);
-    if (!message) {
-        return std::unexpected(std::move(message.error()));
-    }
-    auto request = read(*std::move(message), id);
-    if (!request) {
-        return std::unexpected(request.error());
-    }
-    if (request->if_ok && after_failure) {
-        return fail(ErrorCode::kInvalid, "skipped: the request before it failed");
-    }
-    const auto command = find_command(*request);
-    if (!command) {
-        return std::unexpected(command.error());
-    }
-    if (auto checked = check_args(**command, request->args); !checked) {
-        return std::unexpected(std::move(checked.error()));
-    }
-    static const std::string kDefault = "default";
-    const bool netns_given = !request->netns.empty();
-    Context context{.controller = controller,
-                    .identity = identity,
-                    .netns = netns_given ? request->netns : kDefault,
-                    .netns_given = netns_given};
-    Args args(request->args);
-    return (*command)->run(context, args);
+std::string error_line(std::string_view id, const Error& error) {
+    return fmt::format(R"({{"id":{},"ok":false,"error":{{"code":"{}","message":{}}}}})",
+                       id,
+                       to_string(error.code),
+                       dump(Json(error.message)));
 }
 
-std::string error_line(const Json& id, const Error& error) {
-    Json answer;
-    answer["id"] = id;
-    answer["ok"] = false;
-    answer["error"] = {{"code", to_string(error.code)}, {"message", error.message}};
-    return dump(answer);
-}
-
-Reply reply_of(const Json& id, Body body) {
+Reply reply_of(std::string_view id, Body body) {
     Reply reply;
     reply.ready = std::move(body.ready);
-    reply.text = fmt::format(R"({{"id":{},"ok":true,"result":{})", id.dump(), body.head);
+    reply.text = fmt::format(R"({{"id":{},"ok":true,"result":{})", id, body.head);
     if (!body.rows) {
-        reply.text += body.tail + '}';
+        reply.text += body.tail;
+        reply.text += '}';
         return reply;
     }
     reply.more = [rows = std::move(body.rows), end = body.tail + '}'](std::string& out) mutable {
@@ -241,20 +212,62 @@ Result<Body> settled(Context& context, const Result<Ticket>& ticket) {
     }};
 }
 
-Result<Body> removed(const Result<std::size_t>& count) {
-    if (!count) {
-        return std::unexpected(count.error());
+Result<Body> removed(Context& context, const Result<Flush>& flush) {
+    if (!flush) {
+        return std::unexpected(flush.error());
     }
-    return Body::of({{"removed", *count}});
+    return Body{.head = R"({"removed":)",
+                .rows =
+                    [removed = flush->removed](std::string& out) {
+                        out += fmt::format_int(*removed).c_str();
+                        return false;
+                    },
+                .tail = "}",
+                .ready = [&controller = context.controller,
+                          ticket = flush->ticket] { return controller.settled(ticket); }};
 }
 
 Requests::Requests(Controller& controller, Identity identity)
     : controller_(controller), identity_(std::move(identity)) {}
 
+Result<Body> Requests::run(std::string_view line, bool after_failure, std::string_view& id) {
+    if (auto read = document_.parse(line); !read) {
+        return std::unexpected(std::move(read.error()));
+    }
+    const auto request = read(document_.root(), id);
+    if (!request) {
+        return std::unexpected(request.error());
+    }
+    if (request->if_ok && after_failure) {
+        return fail(ErrorCode::kInvalid, "skipped: the request before it failed");
+    }
+    // Requests come in runs of one kind.
+    if (last_ == nullptr || last_->object != request->object || last_->name != request->command) {
+        const auto command = find_command(*request);
+        if (!command) {
+            return std::unexpected(command.error());
+        }
+        last_ = *command;
+    }
+    static const Value kNone;
+    const Value& given = request->args != nullptr ? *request->args : kNone;
+    if (auto checked = check_args(*last_, given); !checked) {
+        return std::unexpected(std::move(checked.error()));
+    }
+    const bool netns_given = !request->netns.empty();
+    const std::string netns(netns_given ? request->netns : "default");
+    Context context{.controller = controller_,
+                    .identity = identity_,
+                    .netns = netns,
+                    .netns_given = netns_given};
+    Args args(given);
+    return last_->run(context, args);
+}
+
 Reply Requests::handle(std::string_view line, bool after_failure) {
-    Json id;
+    std::string_view id = "null";
     try {
-        auto body = run(line, after_failure, id, controller_, identity_);
+        auto body = run(line, after_failure, id);
         if (body) {
             return reply_of(id, *std::move(body));
         }
@@ -266,7 +279,7 @@ Reply Requests::handle(std::string_view line, bool after_failure) {
 }
 
 std::string Requests::refusal(const Error& error) {
-    return error_line(Json{}, error);
+    return error_line("null", error);
 }
 
 }  // namespace sluice::control

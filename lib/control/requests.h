@@ -5,10 +5,13 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "control/request_value.h"
 #include "control/server.h"
 
 namespace sluice::control {
 
+struct Body;
+struct Command;
 class Controller;
 
 /// What `version show` says.
@@ -28,8 +31,12 @@ public:
     static std::string refusal(const Error& error);
 
 private:
+    Result<Body> run(std::string_view line, bool after_failure, std::string_view& id);
+
     Controller& controller_;
     Identity identity_;
+    Document document_;
+    const Command* last_ = nullptr;
 };
 
 }  // namespace sluice::control

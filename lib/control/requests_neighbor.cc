@@ -66,7 +66,7 @@ Result<Body> neigh_flush(Context& context, Args& args) {
     if (args.error()) {
         return refused(args);
     }
-    return removed(context.controller.flush_neighbors(context.netns, dev.value_or("")));
+    return removed(context, context.controller.flush_neighbors(context.netns, dev.value_or("")));
 }
 
 }  // namespace

@@ -75,11 +75,11 @@ Result<Body> nexthop_show(Context& context, Args& args) {
 std::map<std::uint32_t, std::uint32_t> read_group(Args& args) {
     static constexpr std::array<std::string_view, 2> kKeys{"id", "weight"};
     std::map<std::uint32_t, std::uint32_t> group;
-    const Json::array_t* const entries = args.objects("group", kKeys);
+    const Value* const entries = args.objects("group", kKeys);
     if (entries == nullptr) {
         return group;
     }
-    for (const Json& entry : *entries) {
+    for (const Value& entry : *entries) {
         Args member(entry);
         const auto id = member.need("id", member.integer<std::uint32_t>("id", 1));
         const auto weight = member.integer<std::uint32_t>("weight", 1, kMaxWeight).value_or(1);

@@ -40,6 +40,7 @@ Router::Router(Engine& engine, config::Config running)
 
 Result<void> Router::apply(config::Config wanted) {
     const Time began = steady_now();
+    take_neighbors();
     if (auto ok = control::apply(engine_, running_, wanted, began); !ok) {
         return ok;
     }
@@ -72,6 +73,7 @@ Result<void> Router::reload(const std::optional<std::string>& file) {
 }
 
 std::string Router::effective_config() const {
+    take_neighbors();
     return config::emit(running_);
 }
 

@@ -59,7 +59,7 @@ public:  // Controller
                            const RouteRequest& route,
                            RouteMode mode) override;
     Result<void> delete_route(const std::string& netns, const RouteRequest& route) override;
-    Result<std::size_t> flush_routes(const std::string& netns, RouteOwner owner) override;
+    Result<Flush> flush_routes(const std::string& netns, const RouteFilter& filter) override;
     Result<RouteLookup> lookup_route(const std::string& netns,
                                      const RouteQuery& query) const override;
 
@@ -75,7 +75,7 @@ public:  // Controller
     Result<std::vector<RuleInfo>> rules(const std::string& netns) const override;
 
     Result<std::vector<ExceptionInfo>> exceptions(const std::string& netns) const override;
-    Result<std::size_t> flush_exceptions(const std::string& netns) override;
+    Result<Flush> flush_exceptions(const std::string& netns) override;
 
     Result<void> add_neighbor(const std::string& netns,
                               const std::string& dev,
@@ -84,7 +84,7 @@ public:  // Controller
     Result<void> delete_neighbor(const std::string& netns,
                                  const std::string& dev,
                                  const net::IpAddr& address) override;
-    Result<std::size_t> flush_neighbors(const std::string& netns, const std::string& dev) override;
+    Result<Flush> flush_neighbors(const std::string& netns, const std::string& dev) override;
 
     std::vector<LinkInfo> links(const std::string& netns) const override;
     Result<LinkInfo> link(const std::string& netns, const std::string& name) const override;
@@ -136,7 +136,6 @@ private:
     /// there, which knows each netdev's own, so that nobody looks through what others have (U-06).
     struct Over {
         bool routes = false;
-        bool hosts = false;
     };
     Over what_is_over(const Netns& netns, std::span<const std::string> names) const;
     /// Takes netdevs that are gone, and what was over them, out of the running configuration.
@@ -146,12 +145,15 @@ private:
     /// A port goes to another netns; the VLANs on it that stay where they are say so.
     void relink(const std::string& port, const std::string& from, const std::string& to);
     void take_rules(const Netns& netns);
+    /// The running configuration's neighbors become the engine's permanent ones, in the order that
+    /// it has them in, new ones last. Not kept with each change, so that one costs what it changes.
+    void take_neighbors() const;
     Result<void> add_addresses(const std::string& netns,
                                const std::string& netdev,
                                std::span<const config::Address> addresses);
 
     Engine& engine_;
-    config::Config running_;
+    mutable config::Config running_;  // see take_neighbors()
 };
 
 /// The whole of a file. kNotFound, kPermission.

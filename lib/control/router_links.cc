@@ -218,9 +218,6 @@ void Router::forget(config::Netns& netns, std::span<const std::string> names, co
     if (over.routes) {
         std::erase_if(netns.routes, [&](const auto& route) { return gone.contains(route.dev); });
     }
-    if (over.hosts) {
-        std::erase_if(netns.neighbors, [&](const auto& host) { return gone.contains(host.dev); });
-    }
 }
 
 Router::Over Router::what_is_over(const Netns& netns, std::span<const std::string> names) const {
@@ -228,7 +225,6 @@ Router::Over Router::what_is_over(const Netns& netns, std::span<const std::strin
     for (const std::string& name : names) {
         if (const Netdev* netdev = netns.find(name); netdev != nullptr) {
             over.routes = over.routes || engine_.has_routes(netdev->id, RouteOwner::kFile);
-            over.hosts = over.hosts || engine_.neighbors().table().has_any(netdev->id);
         }
     }
     return over;

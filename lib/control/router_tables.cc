@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Routes, next hops, rules and neighbors of a netns.
-#include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
 #include <utility>
 
+#include "config/netns.h"
 #include "control/nexthop_objects.h"
 #include "control/router.h"
 
@@ -18,8 +21,8 @@ Result<void> Router::delete_route(const std::string& netns, const RouteRequest& 
     return in(netns, [&](Netns& of) { return engine_.delete_route(of, route); });
 }
 
-Result<std::size_t> Router::flush_routes(const std::string& netns, RouteOwner owner) {
-    return in(netns, [&](Netns& of) { return engine_.flush_routes(of, owner); });
+Result<Flush> Router::flush_routes(const std::string& netns, const RouteFilter& filter) {
+    return in(netns, [&](Netns& of) { return engine_.flush_routes(of, filter); });
 }
 
 Result<RouteLookup> Router::lookup_route(const std::string& netns, const RouteQuery& query) const {
@@ -90,7 +93,7 @@ Result<std::vector<ExceptionInfo>> Router::exceptions(const std::string& netns) 
     return in(netns, [&](Netns& of) { return engine_.exceptions(of); });
 }
 
-Result<std::size_t> Router::flush_exceptions(const std::string& netns) {
+Result<Flush> Router::flush_exceptions(const std::string& netns) {
     return in(netns, [&](Netns& of) { return engine_.flush_exceptions(of); });
 }
 
@@ -98,38 +101,46 @@ Result<void> Router::add_neighbor(const std::string& netns,
                                   const std::string& dev,
                                   const net::IpAddr& address,
                                   const net::MacAddr& lladdr) {
-    return in(netns, [&](Netns& of) -> Result<void> {
-        const Netdev* netdev = of.find(dev);
-        const Neighbor* before =
-            netdev == nullptr ? nullptr : engine_.neighbors().table().find({netdev->id, address});
-        const bool replaces = before != nullptr && before->state == NeighborState::kPermanent;
-        if (auto ok = engine_.add_neighbor(of, dev, address, lladdr, steady_now()); !ok) {
-            return ok;
-        }
-        auto& neighbors = config_of(of).neighbors;
-        if (replaces) {  // a look at all of them for each would make many of them slow
-            std::erase_if(neighbors,
-                          [&](const auto& n) { return n.dev == dev && n.to == address; });
-        }
-        neighbors.push_back({.to = address, .dev = dev, .lladdr = lladdr, .at = {}});
-        return {};
+    return in(netns, [&](Netns& of) {
+        return engine_.add_neighbor(of, dev, address, lladdr, steady_now());
     });
 }
 
 Result<void> Router::delete_neighbor(const std::string& netns,
                                      const std::string& dev,
                                      const net::IpAddr& address) {
-    return in(netns, [&](Netns& of) -> Result<void> {
-        if (auto ok = engine_.delete_neighbor(of, dev, address); !ok) {
-            return ok;
+    return in(netns, [&](Netns& of) { return engine_.delete_neighbor(of, dev, address); });
+}
+
+void Router::take_neighbors() const {
+    std::map<std::string_view, std::map<std::pair<std::string_view, net::IpAddr>, net::MacAddr>>
+        there;
+    engine_.neighbors().table().for_each([&](const Neighbor& neighbor) {
+        const Netdev* netdev = engine_.netdevs().find(neighbor.key.netdev);
+        if (netdev != nullptr && neighbor.state == NeighborState::kPermanent) {
+            there[netdev->netns->name].insert(
+                {{netdev->name, neighbor.key.address}, *neighbor.mac});
         }
-        std::erase_if(config_of(of).neighbors,
-                      [&](const auto& n) { return n.dev == dev && n.to == address; });
-        return {};
+    });
+    config::for_each_netns(running_, [&](std::string_view name, config::Netns& netns) {
+        auto& hosts = there[name];
+        std::erase_if(netns.neighbors, [&](config::Neighbor& neighbor) {
+            const auto at = hosts.find({neighbor.dev, neighbor.to});
+            if (at == hosts.end()) {
+                return true;
+            }
+            neighbor.lladdr = at->second;
+            hosts.erase(at);
+            return false;
+        });
+        for (const auto& [host, lladdr] : hosts) {
+            netns.neighbors.push_back(
+                {.to = host.second, .dev = std::string(host.first), .lladdr = lladdr, .at = {}});
+        }
     });
 }
 
-Result<std::size_t> Router::flush_neighbors(const std::string& netns, const std::string& dev) {
+Result<Flush> Router::flush_neighbors(const std::string& netns, const std::string& dev) {
     return in(netns, [&](Netns& of) { return engine_.flush_neighbors(of, dev); });
 }
 

@@ -47,7 +47,7 @@ public:
     }
     Result<void> add_route(const Text&, const RouteRequest&, RouteMode) override { return {}; }
     Result<void> delete_route(const Text&, const RouteRequest&) override { return {}; }
-    Result<std::size_t> flush_routes(const Text&, RouteOwner) override { return 0; }
+    Result<Flush> flush_routes(const Text&, const RouteFilter&) override { return Flush{}; }
     Result<RouteLookup> lookup_route(const Text&, const RouteQuery&) const override {
         return RouteLookup{};
     }
@@ -60,7 +60,7 @@ public:
     Result<void> delete_rule(const Text&, const config::Rule&) override { return {}; }
     Result<std::vector<RuleInfo>> rules(const Text&) const override { return {}; }
     Result<std::vector<ExceptionInfo>> exceptions(const Text&) const override { return {}; }
-    Result<std::size_t> flush_exceptions(const Text&) override { return 0; }
+    Result<Flush> flush_exceptions(const Text&) override { return Flush{}; }
     Result<void> add_neighbor(const Text&,
                               const Text&,
                               const net::IpAddr&,
@@ -70,7 +70,7 @@ public:
     Result<void> delete_neighbor(const Text&, const Text&, const net::IpAddr&) override {
         return {};
     }
-    Result<std::size_t> flush_neighbors(const Text&, const Text&) override { return 0; }
+    Result<Flush> flush_neighbors(const Text&, const Text&) override { return Flush{}; }
     std::vector<LinkInfo> links(const Text&) const override { return {}; }
     Result<LinkInfo> link(const Text&, const Text&) const override { return LinkInfo{}; }
     Result<std::vector<VrfInfo>> vrfs(const Text&) const override { return {}; }

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "config/config.h"
+#include "config/netns.h"
 #include "control/router.h"
 #include "engine_fixture.h"
 
@@ -255,6 +256,89 @@ TEST_F(Apply, WhatMovesOverTheSocketMovesInTheConfiguration) {
     expect_ok(router.delete_netns("a"));
     expect_ok(router.apply(config));
     EXPECT_EQ(settled_dump(), before);
+}
+
+// A vlan that a client had made with its own netns spelled out stayed behind in the configuration
+// when its port moved, and the next change to it went through a null pointer.
+TEST_F(Apply, M_01_VlanLeftBehindByItsPortsMove) {
+    struct Case {
+        std::string name;
+        std::string port_in;  // when the vlan is made, and where it moves from
+        std::string vlan_in;
+        std::string link_netns;  // as the client says it
+        bool follows;
+    };
+    const std::vector<Case> cases{{"netns left out", "a", "a", "", true},
+                                  {"own netns spelled out", "a", "a", "a", true},
+                                  {"default spelled out", "default", "default", "default", true},
+                                  {"in another netns", "a", "b", "a", false}};
+    for (const Case& c : cases) {
+        SCOPED_TRACE(c.name);
+        const auto config = parse(kBench);
+        Router router(*engine, config::starting_point(config));
+        expect_ok(router.apply(config));
+        for (const char* netns : {"a", "b", "c"}) {
+            expect_ok(router.add_netns(netns));
+        }
+        if (c.port_in != "default") {
+            expect_ok(router.move_link("default", "p1", c.port_in));
+        }
+        config::Vlan vlan;
+        vlan.link = "p1";
+        vlan.link_netns = c.link_netns;
+        vlan.id = 7;
+        expect_ok(router.add_vlan(c.vlan_in, "v", vlan));
+        expect_ok(router.move_link(c.port_in, "p1", "c"));
+
+        const std::string now_in = c.follows ? "c" : c.vlan_in;
+        LinkChange mtu;
+        mtu.mtu = 1400;
+        expect_ok(router.change_link(now_in, "v", mtu));
+        const auto now_is = parse(router.effective_config());
+        config::for_each_netns(now_is, [&](std::string_view where, const config::Netns& netns) {
+            EXPECT_EQ(netns.vlans.count("v"), where == now_in ? 1U : 0U) << where;
+            if (where == now_in) {
+                EXPECT_EQ(netns.vlans.at("v").link_netns, c.follows ? "" : "c");
+                EXPECT_EQ(netns.vlans.at("v").settings.mtu, 1400);
+            }
+        });
+        expect_ok(router.delete_netdevs(now_in, std::array<std::string, 1>{"v"}));
+        expect_ok(router.move_link("c", "p1", "default"));
+        for (const char* netns : {"a", "b", "c"}) {
+            expect_ok(router.delete_netns(netns));
+        }
+        expect_ok(router.apply(config::starting_point(config)));
+        settle();
+    }
+}
+
+TEST_F(Apply, NeighborsOfTheConfigurationAreTheEngines) {
+    const auto config = parse(kBench);
+    Router router(*engine, config::starting_point(config));
+    expect_ok(router.apply(config));
+    const auto hosts = [&] {
+        std::string text;
+        for (const auto& host : parse(router.effective_config()).default_netns.neighbors) {
+            text +=
+                fmt::format("{} {} {}, ", host.to.to_string(), host.dev, host.lladdr.to_string());
+        }
+        return text;
+    };
+    const std::string file = hosts();
+    expect_ok(router.add_neighbor("default", "p1", ip("fd00:1::9"), kHostMac));
+    expect_ok(router.add_neighbor("default", "p0", ip("10.0.0.9"), kHostMac));
+    EXPECT_EQ(hosts(), file + "10.0.0.9 p0 02:aa:00:00:00:02, fd00:1::9 p1 02:aa:00:00:00:02, ");
+    expect_ok(router.add_neighbor("default", "p1", ip("fd00:1::9"), kGatewayMac));
+    expect_ok(router.delete_neighbor("default", "p0", ip("10.0.0.9")));
+    EXPECT_EQ(hosts(), file + "fd00:1::9 p1 02:aa:00:00:01:02, ");
+    expect_ok(router.delete_neighbor("default", "p1", ip("10.0.1.2")));
+    EXPECT_EQ(hosts(), "fd00:1::9 p1 02:aa:00:00:01:02, ");
+    EXPECT_EQ(code(router.delete_neighbor("default", "p1", ip("10.0.1.2"))), "not_found");
+    expect_ok(router.apply(config));
+    EXPECT_EQ(hosts(), file);
+    EXPECT_EQ(neighbor("p1", "fd00:1::9"), "none");
+    expect_ok(router.delete_netdevs("default", std::array<std::string, 1>{"p1"}));
+    EXPECT_EQ(hosts(), "");
 }
 
 // "Bad input": the configuration before and after, word by word.

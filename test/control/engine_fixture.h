@@ -313,6 +313,15 @@ protected:
         }
     }
 
+    /// Of a flush, to its end.
+    std::size_t removed(const Flush& flush) {
+        while (engine->work()) {
+        }
+        settle();
+        EXPECT_TRUE(engine->settled(flush.ticket));
+        return *flush.removed;
+    }
+
     // --- the worker's and the wire's part ---
     void resolve(std::string_view dev, std::string_view address, std::size_t worker = 0) {
         engine->neighbors().handle(worker,

@@ -247,9 +247,13 @@ TEST_F(ExceptionsTest, Check_87_destinations_and_domains_are_apart) {
     EXPECT_EQ(path("192.0.2.1", kBlue), "10.0.0.1 1300");
     EXPECT_EQ(path("192.0.2.2"), "10.0.0.1 1200");
     EXPECT_EQ(path("192.0.2.2", kBlue), "tables");
-    EXPECT_EQ(exceptions.flush_domain(kLo), 2U);
+    std::size_t removed = 0;
+    EXPECT_EQ(exceptions.flush_domain(kLo, {}, 1, removed), ip("192.0.2.2"));
+    EXPECT_EQ(exceptions.flush_domain(kLo, ip("192.0.2.2"), 1, removed), std::nullopt);
+    EXPECT_EQ(removed, 2U);
     EXPECT_EQ(path("192.0.2.1", kBlue), "10.0.0.1 1300");
-    EXPECT_EQ(exceptions.flush_domain(kBlue), 1U);
+    EXPECT_EQ(exceptions.flush_domain(kBlue, {}, 32, removed), std::nullopt);
+    EXPECT_EQ(removed, 3U);
     expect_none();
 }
 

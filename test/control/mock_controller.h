@@ -53,7 +53,7 @@ public:
                 (override));
     MOCK_METHOD(Result<void>, add_route, (const Text&, const RouteRequest&, RouteMode), (override));
     MOCK_METHOD(Result<void>, delete_route, (const Text&, const RouteRequest&), (override));
-    MOCK_METHOD(Result<std::size_t>, flush_routes, (const Text&, RouteOwner), (override));
+    MOCK_METHOD(Result<Flush>, flush_routes, (const Text&, const RouteFilter&), (override));
     MOCK_METHOD(Result<RouteLookup>,
                 lookup_route,
                 (const Text&, const RouteQuery&),
@@ -65,7 +65,7 @@ public:
     MOCK_METHOD(Result<void>, delete_nexthop, (const Text&, std::uint32_t), (override));
     MOCK_METHOD(Result<void>, add_rule, (const Text&, const config::Rule&), (override));
     MOCK_METHOD(Result<void>, delete_rule, (const Text&, const config::Rule&), (override));
-    MOCK_METHOD(Result<std::size_t>, flush_exceptions, (const Text&), (override));
+    MOCK_METHOD(Result<Flush>, flush_exceptions, (const Text&), (override));
     MOCK_METHOD(Result<void>,
                 add_neighbor,
                 (const Text&, const Text&, const net::IpAddr&, const net::MacAddr&),
@@ -74,7 +74,7 @@ public:
                 delete_neighbor,
                 (const Text&, const Text&, const net::IpAddr&),
                 (override));
-    MOCK_METHOD(Result<std::size_t>, flush_neighbors, (const Text&, const Text&), (override));
+    MOCK_METHOD(Result<Flush>, flush_neighbors, (const Text&, const Text&), (override));
     MOCK_METHOD(void, restart_longest_rounds, (), (override));
     MOCK_METHOD(void, set_cache_mode, (config::CacheMode), (override));
     MOCK_METHOD(void, flush_cache, (), (override));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -46,6 +47,11 @@ inline LinkInfo link(std::uint16_t id,
     info.mtu = 1500;
     info.up = true;
     return info;
+}
+
+/// What a flush gives that has removed so many.
+inline Result<Flush> flushed(std::size_t count) {
+    return Flush{.ticket = 1, .removed = std::make_shared<const std::size_t>(count)};
 }
 
 using TestJson = nlohmann::ordered_json;

@@ -46,6 +46,79 @@ TEST_F(RequestsTest, RoutesOfOtherTables) {
     result("route", "del", R"({"prefix":"10.9.0.0/16","table":7})");
 }
 
+TEST_F(RequestsTest, Check_60_SeveralNextHopsOfARoute) {
+    const auto legs = [](std::vector<std::string> want) {
+        return testing::ResultOf(
+            [](const RouteRequest& route) {
+                std::vector<std::string> all;
+                for (const RouteLeg& leg : route.legs) {
+                    all.push_back(fmt::format("{} {} {} {}",
+                                              leg.via ? leg.via->to_string() : "-",
+                                              leg.dev,
+                                              leg.weight,
+                                              leg.on_link));
+                }
+                return all;
+            },
+            testing::ContainerEq(std::move(want)));
+    };
+    EXPECT_CALL(controller_,
+                add_route("default",
+                          AllOf(legs({"10.0.0.2  1 false", "10.0.1.2 p1 3 true", "- p1 1 false"}),
+                                Field(&RouteRequest::mtu, 1400)),
+                          RouteMode::kAdd))
+        .WillOnce(Return(Result<void>{}));
+    result("route",
+           "add",
+           R"({"prefix":"10.0.0.0/8","mtu":1400,"nexthops":[{"via":"10.0.0.2"},)"
+           R"({"via":"10.0.1.2","dev":"p1","weight":3,"on_link":true},{"dev":"p1"}]})");
+    // One of several is a next hop like any other.
+    EXPECT_CALL(
+        controller_,
+        delete_route("default",
+                     AllOf(legs({}), Field(&RouteRequest::via, std::optional(ip("10.0.0.2"))))))
+        .WillOnce(Return(Result<void>{}));
+    result("route", "del", R"({"prefix":"10.0.0.0/8","nexthops":[{"via":"10.0.0.2","weight":9}]})");
+    controller_.routes_[config::kMainTable][prefix("10.0.0.0/8")] = {
+        .prefix = prefix("10.0.0.0/8"),
+        .type = "unicast",
+        .via = {},
+        .dev = "",
+        .legs = {{.via = ip("10.0.0.2"), .dev = "p0", .active = true},
+                 {.via = {}, .dev = "p1", .weight = 3}}};
+    EXPECT_EQ(result("route", "show")[0]["nexthops"].dump(),
+              R"([{"via":"10.0.0.2","dev":"p0","weight":1,"on_link":false,"active":true},)"
+              R"({"via":null,"dev":"p1","weight":3,"on_link":false,"active":false}])");
+}
+
+TEST_F(RequestsTest, Check_47_53_ScopeAndProtocolOfARoute) {
+    EXPECT_CALL(controller_,
+                add_route("default",
+                          AllOf(Field(&RouteRequest::scope, std::optional(RouteScope::kLink)),
+                                Field(&RouteRequest::protocol, 186)),
+                          _))
+        .WillOnce(Return(Result<void>{}));
+    result("route", "add", R"({"prefix":"10.0.0.0/8","dev":"p0","scope":"link","protocol":"bgp"})");
+    EXPECT_CALL(controller_, flush_routes("default", RouteFilter(RouteOwner::kCli, 77)))
+        .WillOnce(Return(flushed(5)));
+    EXPECT_EQ(result("route", "flush", R"({"protocol":77})").dump(), R"({"removed":5})");
+}
+
+TEST_F(RequestsTest, AFlushIsAnsweredWhenItIsDone) {
+    auto gone = std::make_shared<std::size_t>(1);
+    EXPECT_CALL(controller_, flush_routes(_, _)).WillOnce(Return(Flush{9, gone}));
+    controller_.unsettled_ = {9};
+    Reply reply = requests_.handle(R"({"object":"route","command":"flush"})", false);
+    ASSERT_TRUE(reply.ready);
+    EXPECT_FALSE(reply.ready());
+    *gone = 200'000;
+    controller_.unsettled_.clear();
+    EXPECT_TRUE(reply.ready());
+    while (reply.more && reply.more(reply.text)) {
+    }
+    EXPECT_EQ(reply.text, R"({"id":null,"ok":true,"result":{"removed":200000}})");
+}
+
 TEST_F(RequestsTest, Check_72_AnIpv4RouteMayHaveAnIpv6Gateway) {
     EXPECT_CALL(controller_,
                 add_route("default", Field(&RouteRequest::via, std::optional(ip("fe80::1"))), _))
@@ -72,7 +145,7 @@ TEST_F(RequestsTest, Check_91_ExceptionsAreListedAndFlushed) {
               R"({"destination":"fd00::9","family":"ipv6","vrf":"blue","dev":"p1",)"
               R"("via":"fe80::2","mtu":null,"expires_s":1}])");
     EXPECT_EQ(result("route", "exceptions", R"({"family":"ipv6"})").size(), 1U);
-    EXPECT_CALL(controller_, flush_exceptions("empty")).WillOnce(Return(Result<std::size_t>(2)));
+    EXPECT_CALL(controller_, flush_exceptions("empty")).WillOnce(Return(flushed(2)));
     EXPECT_EQ(in_netns("empty", "route", "flush_exceptions").dump(), R"({"removed":2})");
 }
 
@@ -99,8 +172,8 @@ TEST_F(RequestsTest, EveryChangeGoesToItsNetns) {
     in_netns(red, "route", "replace", R"({"prefix":"default","dev":"p0"})");
     EXPECT_CALL(controller_, delete_route(red, _)).WillOnce(Return(Result<void>{}));
     in_netns(red, "route", "del", R"({"prefix":"default"})");
-    EXPECT_CALL(controller_, flush_routes(red, RouteOwner::kCli))
-        .WillOnce(Return(Result<std::size_t>(0)));
+    EXPECT_CALL(controller_, flush_routes(red, RouteFilter(RouteOwner::kCli)))
+        .WillOnce(Return(flushed(0)));
     in_netns(red, "route", "flush");
     EXPECT_CALL(controller_, delete_nexthop(red, 4)).WillOnce(Return(Result<void>{}));
     in_netns(red, "nexthop", "del", R"({"id":4})");
@@ -111,7 +184,7 @@ TEST_F(RequestsTest, EveryChangeGoesToItsNetns) {
         red, "neigh", "add", R"({"dev":"p0","address":"10.0.0.2","lladdr":"02:00:00:00:00:02"})");
     EXPECT_CALL(controller_, delete_neighbor(red, "p0", _)).WillOnce(Return(Result<void>{}));
     in_netns(red, "neigh", "del", R"({"dev":"p0","address":"10.0.0.2"})");
-    EXPECT_CALL(controller_, flush_neighbors(red, "")).WillOnce(Return(Result<std::size_t>(0)));
+    EXPECT_CALL(controller_, flush_neighbors(red, "")).WillOnce(Return(flushed(0)));
     in_netns(red, "neigh", "flush");
 }
 

@@ -24,7 +24,8 @@ namespace sluice::control {
 namespace {
 
 TEST_F(RequestsTest, IdComesBackAsItWas) {
-    EXPECT_CALL(controller_, flush_routes("default", RouteOwner::kCli)).WillRepeatedly(Return(3));
+    EXPECT_CALL(controller_, flush_routes("default", RouteFilter(RouteOwner::kCli)))
+        .WillRepeatedly(Return(flushed(3)));
     for (const std::string_view id : {"1", "-7", "18446744073709551615", "\"a\\u0000b\"", "null"}) {
         const std::string answer =
             raw(fmt::format(R"({{"id":{},"object":"route","command":"flush"}})", id));
@@ -34,7 +35,7 @@ TEST_F(RequestsTest, IdComesBackAsItWas) {
 }
 
 TEST_F(RequestsTest, IfOkSkipsAfterAFailure) {
-    EXPECT_CALL(controller_, flush_routes(_, _)).Times(2).WillRepeatedly(Return(0));
+    EXPECT_CALL(controller_, flush_routes(_, _)).Times(2).WillRepeatedly(Return(flushed(0)));
     const std::string line = R"({"if_ok":true,"object":"route","command":"flush"})";
     EXPECT_EQ(TestJson::parse(raw(line, false))["ok"], true);
     EXPECT_EQ(TestJson::parse(raw(R"({"object":"route","command":"flush"})", true))["ok"], true);
@@ -104,8 +105,7 @@ TEST_F(RequestsTest, AddressAndNeighborChanges) {
                 add_neighbor("default", "p0", ip("10.0.0.2"), mac("02:00:00:00:00:02")))
         .WillOnce(Return(Result<void>{}));
     result("neigh", "add", R"({"address":"10.0.0.2","dev":"p0","lladdr":"02:00:00:00:00:02"})");
-    EXPECT_CALL(controller_, flush_neighbors("default", ""))
-        .WillOnce(Return(Result<std::size_t>(4)));
+    EXPECT_CALL(controller_, flush_neighbors("default", "")).WillOnce(Return(flushed(4)));
     EXPECT_EQ(result("neigh", "flush"), TestJson::parse(R"({"removed":4})"));
 }
 
@@ -241,7 +241,13 @@ TEST_F(RequestsTest, RouteShowAndItsTables) {
     EXPECT_EQ(result("route", "show")[0].dump(),
               R"({"prefix":"10.0.0.0/24","family":"ipv4","type":"unicast","via":null,"dev":"p0",)"
               R"("metric":0,"mtu":null,"owner":"connected","on_link":false,"active":false,)"
-              R"("table":254,"nexthop":null})");
+              R"("table":254,"nexthop":null,"nexthops":null,"protocol":"kernel"})");
+    controller_.routes_[config::kMainTable][prefix("192.0.2.0/24")].protocol = 186;
+    for (const char* bgp : {R"({"protocol":"bgp"})", R"({"protocol":186})"}) {
+        const TestJson rows = result("route", "show", bgp);
+        ASSERT_EQ(rows.size(), 1U);
+        EXPECT_EQ(rows[0]["protocol"], "bgp");
+    }
 }
 
 TEST_F(RequestsTest, RouteShowOfManyRoutesHasEachOnceInOrder) {
@@ -274,6 +280,7 @@ TEST_F(RequestsTest, RouteGet) {
                                      .via = ip("10.0.1.2"),
                                      .dev = "p1",
                                      .nexthop = 7,
+                                     .member = 2,
                                      .table = 100,
                                      .source = ip("10.0.1.1"),
                                      .mtu = 1500}));
@@ -283,13 +290,14 @@ TEST_F(RequestsTest, RouteGet) {
                      R"("protocol":"udp","source_port":5,"destination_port":53})")
                   .dump(),
               R"({"address":"192.0.2.9","type":"unicast","prefix":"192.0.2.0/24","via":"10.0.1.2",)"
-              R"("dev":"p1","source":"10.0.1.1","mtu":1500,"nexthop":7,"table":100})");
+              R"("dev":"p1","source":"10.0.1.1","mtu":1500,"nexthop":7,"member":2,)"
+              R"("table":100})");
     EXPECT_CALL(controller_, lookup_route("empty", Field(&RouteQuery::destination, ip("fd00::9"))))
         .WillOnce(
             Return(RouteLookup{.type = "none", .prefix = {}, .via = {}, .dev = "", .source = {}}));
     EXPECT_EQ(in_netns("empty", "route", "get", R"({"address":"fd00::9"})").dump(),
               R"({"address":"fd00::9","type":"none","prefix":null,"via":null,"dev":null,)"
-              R"("source":null,"mtu":null,"nexthop":null,"table":null})");
+              R"("source":null,"mtu":null,"nexthop":null,"member":null,"table":null})");
 }
 
 TEST_F(RequestsTest, StatsShowBalancesAndNamesDrops) {
@@ -386,7 +394,7 @@ TEST_F(RequestsTest, Check_159_SixtyFourPipelinedRequestsAreAnsweredInOrder) {
         controller_.routes_[config::kMainTable][to] = {
             .prefix = to, .type = "unicast", .via = {}, .dev = "p0"};
     }
-    EXPECT_CALL(controller_, flush_routes(_, _)).WillRepeatedly(Return(0));
+    EXPECT_CALL(controller_, flush_routes(_, _)).WillRepeatedly(Return(flushed(0)));
     const SocketPlace place;
     auto server = Server::listen(
         place.path(),

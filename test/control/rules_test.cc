@@ -410,7 +410,7 @@ TEST_F(RulesTest, LookupFollowsVrfsAndNotInCircles) {
     loop.dev = "red";
     expect_ok(engine->add_route(netns(), loop, RouteMode::kAdd));
     query.destination = ip("198.51.100.9");
-    EXPECT_EQ(engine->lookup_route(netns(), query)->type, "none");
+    EXPECT_EQ(engine->lookup_route(netns(), query)->type, "loop");
     query.iif = "p9";
     EXPECT_EQ(engine->lookup_route(netns(), query).error().code, ErrorCode::kNotFound);
 }
