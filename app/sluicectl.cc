@@ -46,9 +46,10 @@ int say(int status, std::string_view what) {
     return status;
 }
 
-std::unique_ptr<Printer> printer_of(const Options& options, const Request& request) {
-    return options.json ? json_printer(stdout)
-                        : text_printer(stdout, request.object, request.command);
+std::unique_ptr<Printer> printer_of(const Options& options,
+                                    const std::string& object,
+                                    const std::string& command) {
+    return options.json ? json_printer(stdout) : text_printer(stdout, object, command);
 }
 
 /// What is printed must have arrived: a full disk is a failure, too.
@@ -87,7 +88,7 @@ int run_words(const Options& options) {
     }
     socket->send(request->to_line(false));
     socket->end_of_requests();
-    const auto printer = printer_of(options, *request);
+    const auto printer = printer_of(options, request->object, request->command);
     const auto result = read_answer(*socket, [&](const Json& row) { printer->row(row); });
     if (!result) {
         return say(kRuntimeFailure, result.error());
@@ -130,13 +131,15 @@ public:
     }
 
 private:
-    /// Far below what the daemon holds unread, so that neither side waits for the other.
-    static constexpr std::size_t kAhead = 256;
-    static constexpr std::size_t kSendBytes = 16384;
+    /// Changes, whose answers are some 36 bytes. Far below what the daemon holds unread, so that
+    /// neither side waits for the other.
+    static constexpr std::size_t kAhead = 2048;
+    static constexpr std::size_t kSendBytes = 32768;
 
     struct Sent {
         std::size_t line;
-        Request request;
+        std::string object;
+        std::string command;
     };
 
     int take(const std::string& line) {
@@ -147,16 +150,21 @@ private:
         if (words->empty()) {
             return 0;
         }
-        auto request = parse_words(*words, options_.defaults);
+        Defaults defaults = options_.defaults;
+        const auto command = take_options(*words, defaults);
+        if (!command) {
+            return fail(kUsage, line_number_, command.error());
+        }
+        auto request = parse_words(*command, defaults);
         if (!request) {
             return fail(kUsage, line_number_, request.error());
         }
         if (request->object == "config" && request->command == "check") {
             return fail(kUsage, line_number_, "config check has no place in a batch");
         }
-        to_send_ += request->to_line(true);
+        request->append_line(to_send_, true);
         const bool shows = request->command == "show" || request->object == "stats";
-        sent_.push_back({line_number_, *std::move(request)});
+        sent_.push_back({line_number_, std::move(request->object), std::move(request->command)});
         // Answers of unknown length are waited for before anything else is sent.
         return drain(shows ? 0 : kAhead);
     }
@@ -182,16 +190,16 @@ private:
                 return fail(kRuntimeFailure, sent.line, result.error());
             }
             ++done_;
-            print(sent.request, *result);
+            print(sent, *result);
         }
         return 0;
     }
 
-    void print(const Request& request, const Json& result) {
+    void print(const Sent& request, const Json& result) {
         if (result.is_null()) {
             return;  // a printer has its columns made first
         }
-        const auto printer = printer_of(options_, request);
+        const auto printer = printer_of(options_, request.object, request.command);
         if (!result.is_array()) {
             printer->end(result);
             return;
@@ -247,7 +255,8 @@ std::string footer() {
            "-n NETNS goes with every command; stats shows all netns without it, link show all does "
            "so, too.\n"
            "sluicectl OBJECT help shows one object's commands.\n"
-           "A batch has one command a line, # starts a comment; it stops at the first error.\n\n"
+           "A batch has one command a line, which may begin with -n NETNS, -4 or -6; # starts a "
+           "comment; it stops at the first error.\n\n"
            "Exit status: 0 done, 1 refused or not reachable, 2 wrong usage.\n";
 }
 

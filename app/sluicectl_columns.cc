@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sluicectl_columns.h"
 
+#include <algorithm>
+#include <array>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -65,12 +67,30 @@ std::string link_below(const Json& row) {
 std::string link_addresses(const Json& row) {
     return joined(row["addresses"]);
 }
+/// What every route of its owner is said to be of.
+bool is_usual(const Json& row) {
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kUsual{
+        {{"connected", "kernel"}, {"file", "static"}, {"cli", "boot"}, {"fpm", "zebra"}}};
+    return std::ranges::any_of(kUsual, [&](const auto& usual) {
+        return row["owner"] == usual.first && row["protocol"] == usual.second;
+    });
+}
+
 std::string route_flags(const Json& row) {
     std::string flags;
     flags += row["on_link"] == true ? "onlink " : "";
     flags += row["active"] != true ? "inactive " : "";
     flags += row["mtu"].is_null() ? "" : fmt::format("mtu {} ", at(row, "mtu"));
     flags += row["nexthop"].is_null() ? "" : fmt::format("nexthop {} ", at(row, "nexthop"));
+    for (const Json& leg : row["nexthops"]) {
+        flags += fmt::format("nexthop {}{}weight {} {}{}",
+                             leg["via"].is_null() ? "" : fmt::format("via {} ", at(leg, "via")),
+                             leg["dev"].is_null() ? "" : fmt::format("dev {} ", at(leg, "dev")),
+                             at(leg, "weight"),
+                             leg["on_link"] == true ? "onlink " : "",
+                             leg["active"] == true ? "" : "dead ");
+    }
+    flags += is_usual(row) ? "" : fmt::format("proto {} ", at(row, "protocol"));
     flags += row["table"] == kMainTable ? "" : fmt::format("table {} ", at(row, "table"));
     return flags.empty() ? "-" : flags.substr(0, flags.size() - 1);
 }

@@ -23,7 +23,10 @@ std::vector<Keyword> route_keywords() {
             {"table", "table", kTable},
             {"vrf", "vrf"},
             {"nexthop", "nexthop", kNumber},
-            {"nhid", "nexthop", kNumber}};
+            {"nhid", "nexthop", kNumber},
+            {"protocol", "protocol", kTable},
+            {"proto", "protocol", kTable},
+            {"scope", "scope"}};
 }
 
 Form route_change(std::string_view command) {
@@ -32,12 +35,14 @@ Form route_change(std::string_view command) {
             .shortest = 1,
             .usage =
                 "[TYPE] PREFIX {via ADDR [dev NAME] [onlink] | dev NAME | nexthop ID} "
-                "[metric N] [mtu N] [table N | vrf NAME]",
+                "[metric N] [mtu N] [table N | vrf NAME] [proto P] [scope global|link|host] "
+                "[nexthop via ADDR [dev NAME] [onlink] [weight N]]...",
             .positional = "prefix",
             .keywords = route_keywords(),
             .needs = {"prefix"},
             .typed = true,
-            .family = true};
+            .family = true,
+            .legs = true};
 }
 
 Form nexthop_change(std::string_view command) {
@@ -177,10 +182,12 @@ std::vector<Form> route_forms() {
         {.object = "route",
          .command = "show",
          .shortest = 1,
-         .usage = "[table N|main|local|all | vrf NAME | cache]",
+         .usage = "[table N|main|local|all | vrf NAME | cache] [proto P]",
          .positional = "",
          .keywords = {{"table", "table", kTable},
                       {"vrf", "vrf"},
+                      {"protocol", "protocol", kTable},
+                      {"proto", "protocol", kTable},
                       {"cache", "exceptions", kCommand}},
          .needs = {},
          .family = true},
@@ -201,7 +208,15 @@ std::vector<Form> route_forms() {
                       {"sport", "source_port", kNumber},
                       {"dport", "destination_port", kNumber}},
          .needs = {"address"}},
-        {"route", "flush", 1, "[cache]", "", {{"cache", "flush_exceptions", kCommand}}, {}},
+        {"route",
+         "flush",
+         1,
+         "[proto P | cache]",
+         "",
+         {{"cache", "flush_exceptions", kCommand},
+          {"protocol", "protocol", kTable},
+          {"proto", "protocol", kTable}},
+         {}},
         {"nexthop", "show", 1, "[[id] ID]", "id", {{"id", "id", kNumber}}, {}},
         nexthop_change("add"),
         nexthop_change("replace"),

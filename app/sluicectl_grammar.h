@@ -73,6 +73,7 @@ struct Form {
     bool many = false;                    // the positional word may come often: an array
     bool typed = false;                   // a route's type may stand before the prefix
     bool family = false;                  // -4 and -6 are an argument of it
+    bool legs = false;                    // `nexthop via ...` may come often: an array
 };
 
 const std::vector<Form>& forms();

@@ -151,19 +151,22 @@ private:
 
     void print_lookup(const Json& result) {
         std::string line = at(result, "address");
-        const bool routed = !result["prefix"].is_null();
-        if (result["type"] != "unicast" && routed) {
-            line += fmt::format(" {}", at(result, "type"));
+        const std::string type = at(result, "type");
+        const std::string how = !result["prefix"].is_null()
+                                    ? fmt::format("route {}", at(result, "prefix"))
+                                : type == "none" ? "no route"
+                                : type == "loop" ? "VRFs that send to each other"
+                                                 : "by a rule";
+        if (type != "unicast" && type != "none") {
+            line += fmt::format(" {}", type);
         }
-        for (const std::string_view key : {"via", "dev", "table", "nexthop", "source", "mtu"}) {
+        for (const std::string_view key :
+             {"via", "dev", "table", "nexthop", "member", "source", "mtu"}) {
             const Json& value = result[std::string(key)];
             const bool usual = key == "table" && value == kMainTable;
             line += value.is_null() || usual ? "" : fmt::format(" {} {}", key, plain(value));
         }
-        fmt::print(out_,
-                   "{} ({})\n",
-                   line,
-                   routed ? fmt::format("route {}", at(result, "prefix")) : "no route");
+        fmt::print(out_, "{} ({})\n", line, how);
     }
 
     std::FILE* out_;

@@ -78,6 +78,18 @@ public:
     std::expected<Json, std::string> parse(Words words) {
         for (std::size_t i = 0; i < words.size(); ++i) {
             const std::string& word = words[i];
+            if (begins_leg(words.subspan(i))) {
+                // One leg has the words up to the next, and all behind the first belong to one.
+                std::size_t end = i + 1;
+                while (end < words.size() && !begins_leg(words.subspan(end))) {
+                    ++end;
+                }
+                if (auto taken = take_leg(words.subspan(i + 1, end - i - 1)); !taken) {
+                    return std::unexpected(std::move(taken.error()));
+                }
+                i = end - 1;
+                continue;
+            }
             const Keyword* keyword = find(word);
             if (keyword == nullptr) {
                 if (auto taken = take_bare(word); !taken) {
@@ -112,6 +124,31 @@ private:
     static bool stands_alone(Kind kind) noexcept {
         return kind == Kind::kTrue || kind == Kind::kFalse || kind == Kind::kNoise ||
                kind == Kind::kSelf || kind == Kind::kEmpty || kind == Kind::kCommand;
+    }
+
+    bool begins_leg(Words words) const {
+        return form_.legs && words.size() > 1 && words[0] == "nexthop" &&
+               is_one_of(words[1], "via|dev|inet|inet6");
+    }
+
+    std::expected<void, std::string> take_leg(Words words) {
+        static const Form kLeg{.object = "route",
+                               .command = "add",
+                               .shortest = 1,
+                               .usage = "... nexthop via ADDR [dev NAME] [onlink] [weight N]",
+                               .positional = "",
+                               .keywords = {{"via", "via"},
+                                            {"dev", "dev"},
+                                            {"weight", "weight", Kind::kNumber},
+                                            {"onlink", "on_link", Kind::kTrue}},
+                               .needs = {}};
+        Parser parser(kLeg, defaults_);
+        auto leg = parser.parse(words);
+        if (!leg) {
+            return std::unexpected(std::move(leg.error()));
+        }
+        args_["nexthops"].push_back(*std::move(leg));
+        return {};
     }
 
     const Keyword* find(std::string_view word) const {
@@ -229,18 +266,41 @@ std::string known_commands(std::string_view object) {
 
 }  // namespace
 
-std::string Request::to_line(bool if_ok) const {
+void Request::append_line(std::string& out, bool if_ok) const {
     // What is no UTF-8 gets a replacement here, and so an answer that shows it.
     const auto text = [](const Json& value) {
         return value.dump(-1, ' ', false, Json::error_handler_t::replace);
     };
-    return fmt::format("{{\"object\":{},\"command\":{}{}{}{},\"args\":{}}}\n",
-                       text(object),
-                       text(command),
-                       netns.empty() ? "" : ",\"netns\":",
-                       netns.empty() ? "" : text(netns),
-                       if_ok ? ",\"if_ok\":true" : "",
-                       text(args));
+    // A command of an object of a later release is the user's word.
+    const bool plain =
+        std::ranges::all_of(command, [](char c) { return c == '_' || (c >= 'a' && c <= 'z'); });
+    out += R"({"object":")";
+    out += object;
+    out += R"(","command":)";
+    out += plain ? '"' + command + '"' : text(command);
+    if (!netns.empty()) {
+        out += R"(,"netns":)";
+        out += text(netns);
+    }
+    out += if_ok ? R"(,"if_ok":true,"args":)" : R"(,"args":)";
+    out += text(args);
+    out += "}\n";
+}
+
+std::expected<Words, std::string> take_options(Words words, Defaults& defaults) {
+    while (!words.empty() && words[0].size() > 1 && words[0][0] == '-') {
+        const std::string& option = words[0];
+        if (option == "-4" || option == "-6") {
+            defaults.family = option == "-4" ? "ipv4" : "ipv6";
+        } else if (is_one_of(option, "-n|-netns|--netns") && words.size() > 1) {
+            defaults.netns = words[1];
+            words = words.subspan(1);
+        } else {
+            return wrong("option \"{}\": a line may begin with -n NETNS, -4 or -6", option);
+        }
+        words = words.subspan(1);
+    }
+    return words;
 }
 
 std::expected<Request, std::string> parse_words(Words words, const Defaults& defaults) {
@@ -260,7 +320,7 @@ std::expected<Request, std::string> parse_words(Words words, const Defaults& def
     Request request{.object = std::string(object),
                     .command = words.size() > 1 ? words[1] : "show",
                     .netns = defaults.netns};
-    if (known_commands(object).empty()) {
+    if (std::ranges::find(forms(), object, &Form::object) == forms().end()) {
         return request;  // of a later release: the daemon says so
     }
     const Form* form = form_of(object, request.command);

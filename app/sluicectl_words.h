@@ -25,9 +25,19 @@ struct Request {
     nlohmann::ordered_json args = nlohmann::ordered_json::object();
     std::string netns;
 
-    /// One line of the protocol. `if_ok`: not to be done if the request before it failed.
-    std::string to_line(bool if_ok) const;
+    /// Appends one line of the protocol. `if_ok`: not to be done if the request before it failed.
+    void append_line(std::string& out, bool if_ok) const;
+    std::string to_line(bool if_ok) const {
+        std::string line;
+        append_line(line, if_ok);
+        return line;
+    }
 };
+
+/// Options that a line of a batch begins with (`-n NETNS`, `-4`, `-6`, as with ip), into
+/// `defaults`; what is left is the command.
+std::expected<std::span<const std::string>, std::string> take_options(
+    std::span<const std::string> words, Defaults& defaults);
 
 /// The error is one line: which word is wrong and what would be right.
 std::expected<Request, std::string> parse_words(std::span<const std::string> words,

@@ -272,6 +272,27 @@ TEST_F(Sluicectl, ABatchIsDoneInOrder) {
     EXPECT_EQ(added_, 5001);
 }
 
+TEST_F(Sluicectl, ALineOfABatchMaySayWhichNetns) {
+    EXPECT_EQ(run("-n red -b " + file("own.batch", "-n blue netns\n-6 version\nversion\n")).status,
+              0);
+    struct Case {
+        const char* line;
+        int status;
+        const char* err;
+    };
+    for (const Case& row : {
+             Case{"-n red link show", 1, "netns red does not exist"},
+             Case{"--netns red link show", 1, "netns red does not exist"},
+             Case{"-n", 2, "a line may begin with -n NETNS"},
+             Case{"-j link show", 2, "a line may begin with -n NETNS"},
+             Case{"-4", 2, "no command given"},
+         }) {
+        const Outcome outcome = run("-b " + file("netns.batch", row.line));
+        EXPECT_EQ(outcome.status, row.status) << row.line;
+        EXPECT_THAT(outcome.err, HasSubstr(row.err)) << row.line;
+    }
+}
+
 TEST_F(Sluicectl, ABatchStopsAtItsFirstErrorAndSaysWhere) {
     std::string text;
     for (int i = 0; i < 1000; ++i) {
