@@ -73,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(Leaks,
                          testing::Values(Row{"one", 1, true},
                                          Row{"as_many_as_may_be", fib::kMaxTableSteps, true},
                                          Row{"one_more", fib::kMaxTableSteps + 1, false}),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& row) { return row.param.name; });
 
 }  // namespace
 }  // namespace sluice::test
