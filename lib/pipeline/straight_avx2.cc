@@ -3,6 +3,7 @@
 
 #if defined(__x86_64__)
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -63,9 +64,6 @@ SLUICE_LANES inline Vec high16(Vec v) noexcept {
 SLUICE_LANES inline Vec low16(Vec v) noexcept {
     return _mm256_blend_epi16(v, _mm256_setzero_si256(), 0xaa);
 }
-SLUICE_LANES inline Vec shift_up16(Vec v) noexcept {
-    return _mm256_slli_epi32(v, 16);
-}
 /// The low 16 bits of each lane from network order.
 SLUICE_LANES inline Vec swap_low16(Vec v) noexcept {
     constexpr long long kSwap = 0x8080'0405'8080'0001;  // two lanes
@@ -110,18 +108,6 @@ SLUICE_LANES inline Vec two(const std::uint8_t* low, const std::uint8_t* high) n
         _mm256_castsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(low))),
         _mm_loadu_si128(reinterpret_cast<const __m128i*>(high)),
         1);
-}
-
-/// The word at `offset` behind l3 of each packet.
-SLUICE_LANES inline Vec word_at(const Packet* packets, std::ptrdiff_t offset) noexcept {
-    return _mm256_setr_epi32(load<int>(packets[0].l3 + offset),
-                             load<int>(packets[1].l3 + offset),
-                             load<int>(packets[2].l3 + offset),
-                             load<int>(packets[3].l3 + offset),
-                             load<int>(packets[4].l3 + offset),
-                             load<int>(packets[5].l3 + offset),
-                             load<int>(packets[6].l3 + offset),
-                             load<int>(packets[7].l3 + offset));
 }
 
 /// Four words from `offset` behind l3 on of each packet.

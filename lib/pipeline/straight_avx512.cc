@@ -3,6 +3,7 @@
 
 #if defined(__x86_64__)
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -69,9 +70,6 @@ SLUICE_LANES inline Vec high16(Vec v) noexcept {
 SLUICE_LANES inline Vec low16(Vec v) noexcept {
     return _mm512_and_si512(v, all(0xffff));
 }
-SLUICE_LANES inline Vec shift_up16(Vec v) noexcept {
-    return _mm512_slli_epi32(v, 16);
-}
 /// The low 16 bits of each lane from network order.
 SLUICE_LANES inline Vec swap_low16(Vec v) noexcept {
     return _mm512_or_si512(_mm512_and_si512(_mm512_slli_epi32(v, 8), all(0xff00)),
@@ -114,27 +112,6 @@ SLUICE_LANES inline Vec sixteen(const Packet* packets, std::ptrdiff_t offset) no
     v = _mm512_inserti32x4(v, four(packets[4], offset), 1);
     v = _mm512_inserti32x4(v, four(packets[8], offset), 2);
     return _mm512_inserti32x4(v, four(packets[12], offset), 3);
-}
-
-/// The word at `offset` behind l3 of each packet.
-SLUICE_LANES inline Vec word_at(const Packet* packets, std::ptrdiff_t offset) noexcept {
-    const auto word = [=](std::size_t i) { return load<int>(packets[i].l3 + offset); };
-    return _mm512_setr_epi32(word(0),
-                             word(1),
-                             word(2),
-                             word(3),
-                             word(4),
-                             word(5),
-                             word(6),
-                             word(7),
-                             word(8),
-                             word(9),
-                             word(10),
-                             word(11),
-                             word(12),
-                             word(13),
-                             word(14),
-                             word(15));
 }
 
 /// Four words from `offset` behind l3 on of each packet.

@@ -3,41 +3,58 @@
 // on their vectors. A lane of a vector is a frame, a vector one 32-bit word of each of kLanes
 // frames, as it lies in memory.
 
-/// Where a frame's words are, seen from the IP header.
-template <std::uint32_t kL2>
-inline constexpr std::ptrdiff_t kFrame = -static_cast<std::ptrdiff_t>(kL2);
-
 /// The low byte of each lane.
 SLUICE_LANES inline Vec low8(Vec v) noexcept {
     return and_(v, all(0xff));
 }
 
-/// Not zero in each lane of a frame without `in`'s MAC, tag and type. `eth`: the frame's first four
-/// words; `type`: EtherType and what is behind it.
-template <std::uint32_t kL2>
-SLUICE_LANES inline Vec other_link(const StraightIngress& in,
-                                   const Words& eth,
-                                   Vec type,
-                                   std::uint32_t type_bits,
-                                   std::uint32_t wanted) noexcept {
-    const auto high_bits = static_cast<std::uint32_t>(StraightIngress::kMacBits >> 32U);
-    Vec bad = xor_(eth.w[0], all(static_cast<std::uint32_t>(in.mac)));
-    bad = or_(bad,
-              xor_(and_(eth.w[1], all(high_bits)), all(static_cast<std::uint32_t>(in.mac >> 32U))));
-    bad = or_(bad, xor_(and_(type, all(type_bits)), all(wanted)));
-    if constexpr (kL2 == StraightIngress::kTagged) {
-        bad = or_(bad, xor_(and_(eth.w[3], all(StraightIngress::kBitsTag)), all(in.tag)));
-    }
-    return bad;
+/// What the 16 bytes from a frame's start on are to be under `mask`, and with a tag the two before
+/// the IP header.
+struct Link {
+    __m128i head, mask;
+    std::uint32_t type;
+    std::uint32_t type_bits;
+};
+SLUICE_LANES inline Link link_of(const StraightIngress& in,
+                                 std::uint32_t type,
+                                 std::uint32_t type_bits) noexcept {
+    const bool tagged = in.model.l2_bytes == StraightIngress::kTagged;
+    const std::uint32_t last = tagged ? in.tag : type;
+    const std::uint32_t last_bits = tagged ? StraightIngress::kBitsTag : type_bits;
+    return {.head = _mm_set_epi64x(static_cast<long long>(std::uint64_t{last} << 32U),
+                                   static_cast<long long>(in.mac)),
+            .mask = _mm_set_epi64x(static_cast<long long>(std::uint64_t{last_bits} << 32U),
+                                   static_cast<long long>(StraightIngress::kMacBits)),
+            .type = type,
+            .type_bits = type_bits};
 }
 
+/// A bit for each frame with `in`'s MAC, tag and type. One question for all: frames mostly have
+/// them.
 template <std::uint32_t kL2>
-SLUICE_LANES inline Vec type_of(const Packet* packets, const Words& eth) noexcept {
-    if constexpr (kL2 == StraightIngress::kTagged) {
-        return word_at(packets, -2);
-    } else {
-        return eth.w[3];
+SLUICE_LANES inline unsigned linked(const StraightIngress& in,
+                                    const Packet* packets,
+                                    const Link& link) noexcept {
+    __m128i bad = _mm_setzero_si128();
+    for (std::size_t i = 0; i < kLanes; ++i) {
+        const auto* head = reinterpret_cast<const __m128i*>(packets[i].l3 - kL2);
+        bad = _mm_or_si128(
+            bad, _mm_and_si128(_mm_xor_si128(_mm_loadu_si128(head), link.head), link.mask));
     }
+    std::uint32_t others = 0;
+    if constexpr (kL2 == StraightIngress::kTagged) {
+        for (std::size_t i = 0; i < kLanes; ++i) {
+            others |= (load<std::uint32_t>(packets[i].l3 - 2) ^ link.type) & link.type_bits;
+        }
+    }
+    if (_mm_testz_si128(bad, bad) != 0 && others == 0) [[likely]] {
+        return (1U << kLanes) - 1;
+    }
+    unsigned found = 0;
+    for (std::size_t i = 0; i < kLanes; ++i) {
+        found |= straight_link(in, packets[i].l3 - kL2, link.type, link.type_bits) ? 1U << i : 0U;
+    }
+    return found;
 }
 
 /// The packets of `length` bytes that fill their `room`, or leave what a frame of the least length
@@ -50,27 +67,25 @@ SLUICE_LANES inline Mask fits(Vec length, Vec room) noexcept {
 
 template <std::uint32_t kL2>
 SLUICE_LANES inline unsigned look4(const StraightIngress& in,
+                                   const Link& link,
                                    const Packet* packets,
                                    const std::uint32_t* bytes,
                                    std::uint32_t* lengths,
                                    net::Ipv4Addr* destinations) noexcept {
-    const Words eth = words_at(packets, kFrame<kL2>);
-    const Vec type = type_of<kL2>(packets, eth);
-    const Words ip = words_at(packets, 2);  // length and id to the destination's first half
-    const Vec destination = word_at(packets, 16);
-    const Vec source = or_(high16(ip.w[2]), shift_up16(ip.w[3]));
+    const unsigned links = linked<kL2>(in, packets, link);
+    const Vec first = words_at(packets, 0).w[0];  // the others once more behind it
+    const Words ip = words_at(packets, 4);
+    const Vec source = ip.w[2], destination = ip.w[3];
     const Vec room = sub(load_words(bytes), all(kL2));
-    const Vec length = swap_low16(ip.w[0]);
+    const Vec length = swap_low16(high16(first));
     store_words(lengths, length);
     store_words(destinations, destination);
 
-    Vec bad = other_link<kL2>(in, eth, type, StraightIngress::kBits4, in.type4);
-    bad = or_(bad, and_(ip.w[1], all(0xff3f)));  // MF, offset
+    Vec bad = xor_(low8(first), all(net::Ipv4Header::kNoOptions));
+    bad = or_(bad, and_(ip.w[0], all(0xff3f'0000)));  // MF, offset
     bad = or_(bad, in_filter(*in.local, times(source, all(fib::LocalAddresses::kFactor4))));
 
-    // The sum of all halves of words; the first half of the first is the EtherType, and that of the
-    // last stands in the word before, too.
-    Vec sum = add(high16(type), high16(destination));
+    Vec sum = add(low16(first), high16(first));
     for (const Vec& w : ip.w) {
         sum = add(sum, add(low16(w), high16(w)));
     }
@@ -81,25 +96,27 @@ SLUICE_LANES inline unsigned look4(const StraightIngress& in,
     const Vec s = sub(low8(source), all(1)), d = sub(low8(destination), all(1));
     const Mask unhosted = either(either(equal(s, all(126)), equal(d, all(126))),
                                  greater_unsigned(greatest(s, d), all(222)));
-    const Vec ttl = low8(high16(ip.w[1]));
+    const Vec ttl = low8(ip.w[1]);
 
     Mask fine = both(equal(bad, all(0)), equal(sum, all(0xffff)));
     fine = both(fine, fits<kL2>(length, room));
     fine = both(fine, greater(length, all(sizeof(net::Ipv4Header) - 1)));
     fine = both(fine, greater(ttl, all(1)));
-    return bits_of(but_not(fine, unhosted));
+    return links & bits_of(but_not(fine, unhosted));
 }
 
 template <std::uint32_t kL2>
 SLUICE_LANES inline unsigned look6(const StraightIngress& in,
+                                   const Link& link,
                                    const Packet* packets,
                                    const std::uint32_t* bytes,
                                    std::uint32_t* lengths,
                                    net::Ipv6Addr* destinations) noexcept {
-    const Words eth = words_at(packets, kFrame<kL2>);
-    const Words source = words_at(packets, 8);
-    const Vec head = word_at(packets, 4);  // payload length, next header, hop limit
-    const Vec destination = word_at(packets, 24);
+    const unsigned links = linked<kL2>(in, packets, link);
+    // Payload length, next header, hop limit; source; the destination's first three words.
+    const Words low = words_at(packets, 4), high = words_at(packets, 20);
+    const Vec head = low.w[0], destination = high.w[1];
+    const Vec source[4] = {low.w[1], low.w[2], low.w[3], high.w[0]};
     const Vec room = sub(load_words(bytes), all(kL2));
     const Vec length = add(swap_low16(head), all(sizeof(net::Ipv6Header)));
     store_words(lengths, length);
@@ -107,23 +124,21 @@ SLUICE_LANES inline unsigned look6(const StraightIngress& in,
         std::memcpy(&destinations[i], packets[i].l3 + 24, sizeof(net::Ipv6Addr));
     }
 
-    Vec bad =
-        other_link<kL2>(in, eth, type_of<kL2>(packets, eth), StraightIngress::kBits6, in.type6);
     Vec hash = all(0);
     for (std::size_t i = 0; i < 4; ++i) {
-        hash = add(hash, times(source.w[i], all(fib::LocalAddresses::kFactors6[i])));
+        hash = add(hash, times(source[i], all(fib::LocalAddresses::kFactors6[i])));
     }
-    bad = or_(bad, in_filter(*in.local, hash));
+    const Vec own = in_filter(*in.local, hash);
 
     // What begins with 0, 0xfe or 0xff is of a scope, unspecified, mapped or a group. One less
     // makes 0 the greatest.
-    const Vec s = sub(low8(source.w[0]), all(1)), d = sub(low8(destination), all(1));
+    const Vec s = sub(low8(source[0]), all(1)), d = sub(low8(destination), all(1));
     const Mask unhosted = greater_unsigned(greatest(s, d), all(0xfc));
 
-    Mask fine = both(equal(bad, all(0)), fits<kL2>(length, room));
+    Mask fine = both(equal(own, all(0)), fits<kL2>(length, room));
     fine = both(fine, greater(all(0x10000), length));
     fine = both(fine, greater(high8(head), all(1)));
-    return bits_of(but_not(fine, unhosted));
+    return links & bits_of(but_not(fine, unhosted));
 }
 
 template <std::uint32_t kL2>
@@ -133,11 +148,13 @@ SLUICE_LANES std::size_t find4(const StraightIngress& in,
                                net::Ipv4Addr* destinations,
                                std::uint16_t* found) noexcept {
     std::size_t count = 0;
+    const Link link = link_of(in, StraightIngress::kType4, StraightIngress::kBits4);
     for (std::size_t g = 0; g < burst.groups; ++g) {
         unsigned is = 0;
         for (std::size_t lane = 0; lane < StraightBurst::kGroup; lane += kLanes) {
             const std::size_t first = g * StraightBurst::kGroup + lane;
             is |= look4<kL2>(in,
+                             link,
                              burst.packets + first,
                              &burst.bytes[first],
                              lengths + first,
@@ -157,11 +174,13 @@ SLUICE_LANES std::size_t find6(const StraightIngress& in,
                                net::Ipv6Addr* destinations,
                                std::uint16_t* found) noexcept {
     std::size_t count = 0;
+    const Link link = link_of(in, StraightIngress::kType6, StraightIngress::kBits6);
     for (std::size_t g = 0; g < burst.groups; ++g) {
         unsigned is = 0;
         for (std::size_t lane = 0; lane < StraightBurst::kGroup; lane += kLanes) {
             const std::size_t first = g * StraightBurst::kGroup + lane;
             is |= look6<kL2>(in,
+                             link,
                              burst.packets + first,
                              &burst.bytes[first],
                              lengths + first,
@@ -181,6 +200,10 @@ std::size_t ip4(const StraightIngress& in,
                 std::uint32_t* lengths,
                 net::Ipv4Addr* destinations,
                 std::uint16_t* found) noexcept {
+    if (in.type4 != StraightIngress::kType4) {
+        std::fill_n(found, burst.groups, std::uint16_t{0});  // it takes none
+        return 0;
+    }
     return in.model.l2_bytes == StraightIngress::kUntagged
                ? find4<StraightIngress::kUntagged>(in, burst, lengths, destinations, found)
                : find4<StraightIngress::kTagged>(in, burst, lengths, destinations, found);
@@ -191,6 +214,10 @@ std::size_t ip6(const StraightIngress& in,
                 std::uint32_t* lengths,
                 net::Ipv6Addr* destinations,
                 std::uint16_t* found) noexcept {
+    if (in.type6 != StraightIngress::kType6) {
+        std::fill_n(found, burst.groups, std::uint16_t{0});  // it takes none
+        return 0;
+    }
     return in.model.l2_bytes == StraightIngress::kUntagged
                ? find6<StraightIngress::kUntagged>(in, burst, lengths, destinations, found)
                : find6<StraightIngress::kTagged>(in, burst, lengths, destinations, found);
