@@ -72,7 +72,8 @@ std::optional<Failure> run(const Plan& plan, rte_mempool* pool, Reach& reach) {
         }
         const auto ports = world.ports();
         const fib::NetdevView* port = nullptr;
-        for (std::uint32_t bursts = chance.from(4, 24); bursts > 0 && !ports.empty(); --bursts) {
+        for (std::uint32_t bursts = chance.from(4, 24); bursts > 0 && !ports.empty() && !late();
+             --bursts) {
             port = port == nullptr || chance.one_in(8) ? chance.of(ports) : port;
             if (!port->has_ipv4 && !port->has_ipv6) {
                 port = chance.of(ports);
