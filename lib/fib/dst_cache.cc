@@ -103,6 +103,51 @@ DstCache<Addr>::DstCache(std::size_t entries, std::uint64_t secret, const CacheP
 template <class Addr>
 DstCache<Addr>::~DstCache() = default;
 
+/// Looks for what the first buckets did not have in the second ones; the misses that remain close
+/// up. Not for a burst that mostly missed: a flood pays for one look.
+template <class Addr>
+void probe_others(CacheView<Addr>& cache,
+                  std::span<const Addr> addresses,
+                  const std::uint32_t* tails,
+                  std::uint32_t* values,
+                  const Stamp* stamps,
+                  std::uint16_t* misses,
+                  CacheProbed& probed) noexcept {
+    const auto count = static_cast<std::uint32_t>(addresses.size());
+    if (probed.misses > 4 + count - count / 8) {
+        return;
+    }
+    // Whether the second bucket has a key nobody can guess: without a branch on it.
+    std::uint32_t left = 0;
+    std::uint32_t unused = 0;
+    for (std::uint32_t k = 0; k < probed.misses; ++k) {
+        const std::uint16_t i = misses[k];
+        const auto key = CacheKey<Addr>::of(addresses[i], tails[i]);
+        const std::uint32_t at = cache.other_bucket_of(key);
+        CacheBucket<Addr>& bucket = cache.buckets[at];
+        unsigned has = 0;
+        for (std::size_t way = 0; way < kCacheWays; ++way) {
+            const bool here = (bucket.key(way) == key) & (bucket.values[way] != kNoRoute);
+            has |= static_cast<unsigned>(here) << way;
+        }
+        const auto way = static_cast<std::size_t>(std::countr_zero(has | 1U << (kCacheWays - 1)));
+        const bool stale = (has != 0) & (bucket.stamps[way] != stamps[i]);
+        if (stale) [[unlikely]] {
+            bucket.values[way] = kNoRoute;
+            ++probed.stale;
+            has = 0;
+        }
+        const std::uint32_t hit = has != 0 ? 1 : 0;
+        values[i] = bucket.values[way] & (0U - hit);
+        std::array<std::uint32_t*, 2> const used{&unused, &cache.last_used(at, way)};
+        *used[hit] = cache.now - count + i + 1;
+        misses[left] = i;
+        left += 1 - hit;
+        probed.hits += hit;
+    }
+    probed.misses = left;
+}
+
 template <class Addr>
 CacheProbed DstCache<Addr>::probe(const Generations<Addr>& generations,
                                   std::span<const Addr> addresses,
@@ -110,7 +155,73 @@ CacheProbed DstCache<Addr>::probe(const Generations<Addr>& generations,
                                   std::uint32_t* values,
                                   Stamp* stamps,
                                   std::uint16_t* misses) noexcept {
-    return store_->probe(store_->view, generations, addresses, tails, values, stamps, misses);
+    CacheView<Addr>& cache = store_->view;
+    CacheProbed probed =
+        store_->probe(cache, generations, addresses, tails, values, stamps, misses);
+    if (probed.misses != 0) {
+        probe_others(cache, addresses, tails, values, stamps, misses, probed);
+    }
+    return probed;
+}
+
+struct CachePlace {
+    std::uint32_t bucket;
+    std::size_t way;
+    std::uint64_t age;  // an empty one's above all others
+};
+
+/// The place in two buckets that was longest not used, the first one of several empty ones.
+template <class Addr>
+CachePlace oldest(const CacheView<Addr>& cache,
+                  const std::array<std::uint32_t, 2>& either) noexcept {
+    // Age and number in one word, so that finding the highest takes no branch, which the processor
+    // would have to guess.
+    constexpr std::uint64_t kOlderThanAll = std::uint64_t{1} << 32U;
+    constexpr std::size_t kPlaces = 2 * kCacheWays;
+    std::uint64_t first = 0;
+    for (std::size_t place = 0; place < kPlaces; ++place) {
+        const std::uint32_t in = either[place / kCacheWays];
+        const std::size_t way = place % kCacheWays;
+        const std::uint64_t age = cache.buckets[in].values[way] == kNoRoute
+                                      ? kOlderThanAll
+                                      : cache.now - cache.last_used(in, way);
+        first = std::max(first, age * kPlaces + (kPlaces - 1 - place));
+    }
+    const std::size_t place = kPlaces - 1 - first % kPlaces;
+    return {either[place / kCacheWays], place % kCacheWays, first / kPlaces};
+}
+
+/// A place for a key of these two buckets: the longest unused of both, or that of an entry whose
+/// own other bucket has one unused for longer still, which takes it in. So a cache that is nearly
+/// full of live entries still finds those that are not.
+template <class Addr>
+CachePlace make_room(CacheView<Addr>& cache, const std::array<std::uint32_t, 2>& either) noexcept {
+    CachePlace best = oldest(cache, either);
+    CachePlace from = best;
+    for (const std::uint32_t in : either) {
+        for (std::size_t way = 0; way < kCacheWays; ++way) {
+            if (cache.buckets[in].values[way] == kNoRoute) {
+                continue;
+            }
+            const auto key = cache.buckets[in].key(way);
+            const std::uint32_t first = cache.bucket_of(key);
+            const std::uint32_t other = first == in ? cache.other_bucket_of(key) : first;
+            const CachePlace there = oldest(cache, {other, other});
+            if (other != in && there.age > best.age) {
+                best = there;
+                from = {in, way, 0};
+            }
+        }
+    }
+    if (best.bucket != from.bucket || best.way != from.way) {
+        CacheBucket<Addr>& to = cache.buckets[best.bucket];
+        const CacheBucket<Addr>& old = cache.buckets[from.bucket];
+        to.set_key(best.way, old.key(from.way));
+        to.values[best.way] = old.values[from.way];
+        to.stamps[best.way] = old.stamps[from.way];
+        cache.last_used(best.bucket, best.way) = cache.last_used(from.bucket, from.way);
+    }
+    return from;
 }
 
 template <class Addr>
@@ -120,24 +231,21 @@ void DstCache<Addr>::insert(const Addr& address,
                             Stamp stamp) noexcept {
     CacheView<Addr>& cache = store_->view;
     const auto key = CacheKey<Addr>::of(address, tail);
-    const std::uint32_t at = cache.bucket_of(key);
-    CacheBucket<Addr>& bucket = cache.buckets[at];
+    const std::array<std::uint32_t, 2> either{cache.bucket_of(key), cache.other_bucket_of(key)};
     ++cache.now;
+    std::uint32_t at = either[0];
     std::size_t way = cache.find(at, key);
     if (way == kWays) {
-        // By age, an empty way's above all others, then by number: one word, so that finding the
-        // highest takes no branch, which the processor would have to guess.
-        constexpr std::uint64_t kOlderThanAll = std::uint64_t{1} << 32U;
-        std::uint64_t first = 0;
-        for (std::size_t other = 0; other < kWays; ++other) {
-            const std::uint64_t age = bucket.values[other] == kNoRoute
-                                          ? kOlderThanAll
-                                          : cache.now - cache.last_used(at, other);
-            first = std::max(first, age * kWays + (kWays - 1 - other));
-        }
-        way = kWays - 1 - first % kWays;
-        bucket.set_key(way, key);
+        at = either[1];
+        way = cache.find(at, key);
     }
+    if (way == kWays) {
+        const CachePlace place = make_room(cache, either);
+        at = place.bucket;
+        way = place.way;
+        cache.buckets[at].set_key(way, key);
+    }
+    CacheBucket<Addr>& bucket = cache.buckets[at];
     bucket.values[way] = value;
     bucket.stamps[way] = stamp;
     cache.last_used(at, way) = cache.now;
@@ -147,9 +255,10 @@ template <class Addr>
 void DstCache<Addr>::erase(const Addr& address, std::uint32_t tail) noexcept {
     CacheView<Addr>& cache = store_->view;
     const auto key = CacheKey<Addr>::of(address, tail);
-    const std::uint32_t at = cache.bucket_of(key);
-    if (const std::size_t way = cache.find(at, key); way != kWays) {
-        cache.buckets[at].values[way] = kNoRoute;
+    for (const std::uint32_t at : {cache.bucket_of(key), cache.other_bucket_of(key)}) {
+        if (const std::size_t way = cache.find(at, key); way != kWays) {
+            cache.buckets[at].values[way] = kNoRoute;
+        }
     }
 }
 
@@ -176,8 +285,10 @@ std::size_t DstCache<Addr>::size() const noexcept {
 }
 
 template <class Addr>
-std::size_t DstCache<Addr>::bucket_of(const Addr& address, std::uint32_t tail) const noexcept {
-    return store_->view.bucket_of(CacheKey<Addr>::of(address, tail));
+std::array<std::size_t, 2> DstCache<Addr>::buckets_of(const Addr& address,
+                                                      std::uint32_t tail) const noexcept {
+    const auto key = CacheKey<Addr>::of(address, tail);
+    return {store_->view.bucket_of(key), store_->view.other_bucket_of(key)};
 }
 
 template class DstCache<net::Ipv4Addr>;

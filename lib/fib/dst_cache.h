@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,8 +25,8 @@ struct CacheTail {
 };
 
 /// One worker's exact-match cache of decisions about one family's addresses (dst.md section 1):
-/// buckets of four ways; one worker reads and writes it, nobody else. Nothing is allocated after
-/// construction.
+/// buckets of four ways, two of which a key may be in; one worker reads and writes it, nobody else.
+/// Nothing is allocated after construction.
 template <class Addr>
 class DstCache {
 public:
@@ -59,10 +60,11 @@ public:
                  Stamp* stamps,
                  std::uint16_t* misses) noexcept;
 
-    /// Puts a decision in: in the place of the same key if it is there, else into the lowest empty
-    /// way, else in that of the longest unused (C-31, C-32). An entry that a bump made stale is
-    /// empty once it has been probed; before that its age decides, for whether it is stale only
-    /// its own netns's generations can say. `value` not kNoRoute, below 2^24.
+    /// Puts a decision in: in the place of the same key if it is there, else into the first empty
+    /// way of its two buckets, else in that of the longest unused of both (C-31, C-32). An entry
+    /// that a bump made stale is empty once it has been probed; before that its age decides, for
+    /// whether it is stale only its own netns's generations can say. `value` not kNoRoute, below
+    /// 2^24.
     void insert(const Addr& address, std::uint32_t tail, std::uint32_t value, Stamp stamp) noexcept;
     /// Empties the entry, if it is there: its value turned out not to be usable.
     void erase(const Addr& address, std::uint32_t tail) noexcept;
@@ -71,8 +73,8 @@ public:
     std::size_t entries() const noexcept;
     /// How many hold something, stale ones included; walks them all.
     std::size_t size() const noexcept;
-    /// Which bucket a key falls into; for tests of the hash.
-    std::size_t bucket_of(const Addr& address, std::uint32_t tail) const noexcept;
+    /// Which buckets a key may be in; for tests of the hash.
+    std::array<std::size_t, 2> buckets_of(const Addr& address, std::uint32_t tail) const noexcept;
 
 private:
     struct Store;

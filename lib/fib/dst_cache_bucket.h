@@ -139,6 +139,13 @@ struct CacheView {
         // In two steps, as one bucket has no bits at all.
         return static_cast<std::uint32_t>(cache_hash(hash_keys, key) >> 1U >> (63 - bucket_bits));
     }
+    /// The second bucket that may hold the key, for when the first one has no room.
+    std::uint32_t other_bucket_of(const CacheKey<Addr>& key) const noexcept {
+        const std::uint64_t hash = cache_hash(hash_keys, key);
+        return static_cast<std::uint32_t>((hash * kOtherFactor) >> 1U >> (63 - bucket_bits));
+    }
+    static constexpr std::uint64_t kOtherFactor = 0x9e3779b97f4a7c15;
+
     std::uint32_t& last_used(std::size_t bucket, std::size_t way) const noexcept {
         if constexpr (sizeof(Addr) == 4) {
             return used[bucket * kCacheWays + way];

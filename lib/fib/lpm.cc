@@ -200,7 +200,9 @@ void LpmTable<Addr>::for_each(const std::function<void(const Prefix&, std::uint3
 template <class Addr>
 void LpmTable<Addr>::lookup(std::span<const Addr> addresses, std::uint32_t* values) const noexcept {
     const LpmForm<Addr>& form = *published_.load(std::memory_order_acquire);
-    const LookupImpl& impl = *options_.lookup;
+    // A few are found sooner one by one: vectors wait for themselves.
+    constexpr std::size_t kFew = 3;
+    const LookupImpl& impl = addresses.size() > kFew ? *options_.lookup : lookup_impls().back();
     if constexpr (std::is_same_v<Addr, net::Ipv4Addr>) {
         form.trie ? impl.trie4(form.trie_view, addresses, values)
                   : impl.intervals4(form.interval_view, addresses, values);

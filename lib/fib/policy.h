@@ -18,8 +18,9 @@
 namespace sluice::fib {
 
 /// What rules may read of a packet's transport header. Zero: none to read (a fragment, another
-/// protocol); ports in host order.
-struct Transport {
+/// protocol); ports in host order. One word, so that it is not put together in memory, where a
+/// wider load would wait for its narrow stores.
+struct alignas(8) Transport {
     std::uint8_t protocol = 0;
     bool has_ports = false;
     std::uint16_t source_port = 0;

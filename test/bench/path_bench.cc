@@ -3,7 +3,7 @@
 // Prints one JSON object a line; scripts/bench cache and churn read it.
 //
 //   path_bench cache [--rounds N] [--packets N] [--warm N] [--sequence N] [--rows SUBSTRING,...]
-//   path_bench churn [--rounds N] [--seconds S]
+//   [--mode off|on|auto] path_bench churn [--rounds N] [--seconds S]
 // and for both [--prefixes FILE | --routes N]: the full table, or how long a generated one is.
 //
 // Modes alternate every `packets` packets, less than a millisecond: the clock of a shared core may
@@ -55,6 +55,7 @@ struct Arguments {
     std::size_t sequence = std::size_t{1} << 18U;  // packets after which traffic repeats
     double seconds = 1;
     std::vector<std::string> rows;  // parts of ids; none: all
+    std::string mode;               // one alone, for a profile of it; none: all
     std::string prefixes;
     std::size_t full4 = FamilyOf<net::Ipv4Addr>::kFullRoutes;
     std::size_t full6 = FamilyOf<net::Ipv6Addr>::kFullRoutes;
@@ -170,6 +171,9 @@ void cache_row(Path& path,
     for (unsigned round = 0; round < options.rounds; ++round) {
         for (std::size_t k = 0; k < kModes.size(); ++k) {
             const std::size_t mode = (round + k) % kModes.size();
+            if (!options.mode.empty() && options.mode != kModes[mode].name) {
+                continue;
+            }
             // What the mode before left in the processor's caches is not this one's.
             run(mode, options.packets / 4);
             const auto before = counters<Addr>(*sides[mode]).hits;
@@ -357,6 +361,8 @@ Arguments parse(int argc, char** argv) {
             for (const auto part : std::views::split(value(), ',')) {
                 options.rows.emplace_back(part.begin(), part.end());
             }
+        } else if (word == "--mode") {
+            options.mode = value();
         } else if (word == "--prefixes") {
             options.prefixes = value();
         } else if (word == "--routes") {

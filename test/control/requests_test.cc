@@ -356,7 +356,7 @@ TEST_F(RequestsTest, StatsWorkers) {
     worker.counters.sleep_ns = 500'000'000;
     worker.counters.longest_round = 7'500;
     worker.counters.sampled_packets = 8;
-    worker.counters.stage_cycles[2] = 100;
+    worker.counters.stage_cycles[std::to_underlying(stats::Stage::kInput)] = 100;
     const TestJson rows = result("stats", "workers");
     ASSERT_EQ(rows.size(), 2U);
     EXPECT_EQ(rows[0]["cycles_per_packet"], nullptr) << "nothing was measured";

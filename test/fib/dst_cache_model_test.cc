@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -21,63 +22,132 @@ template <class Addr>
 class Model {
 public:
     struct Entry {
-        std::uint32_t value;
-        Stamp stamp;
-        std::uint64_t used;
+        Key<Addr> key;
+        std::uint32_t value = 0;
+        Stamp stamp = 0;
+        std::uint64_t used = 0;
     };
-    using Bucket = std::map<Key<Addr>, Entry>;
+    using Way = std::optional<Entry>;
+    using Bucket = std::array<Way, DstCache<Addr>::kWays>;
+    using Buckets = std::array<std::size_t, 2>;
 
     Answer probe(const Generations<Addr>& generations,
                  const std::vector<Key<Addr>>& keys,
                  const DstCache<Addr>& cache) {
         Answer answer;
-        for (std::size_t i = 0; i < keys.size(); ++i) {
-            ++now_;
-            Bucket& bucket = buckets_[cache.bucket_of(keys[i].address, keys[i].tail)];
-            const Stamp stamp = generations.stamp(keys[i].address);
-            answer.stamps.push_back(stamp);
-            auto found = bucket.find(keys[i]);
-            if (found != bucket.end() && found->second.stamp != stamp) {
-                bucket.erase(found);
-                ++answer.probed.stale;
-                found = bucket.end();
-            }
-            if (found != bucket.end()) {
-                found->second.used = now_;
-                answer.values.push_back(found->second.value);
-                ++answer.probed.hits;
-            } else {
-                answer.values.push_back(kNoRoute);
-                answer.misses.push_back(static_cast<std::uint16_t>(i));
-                ++answer.probed.misses;
-            }
+        const std::size_t count = keys.size();
+        answer.values.assign(count, kNoRoute);
+        std::vector<std::uint16_t> open;
+        for (std::size_t i = 0; i < count; ++i) {
+            answer.stamps.push_back(generations.stamp(keys[i].address));
+            open.push_back(static_cast<std::uint16_t>(i));
         }
+        for (std::size_t turn = 0; turn < 2; ++turn) {
+            // A burst that mostly missed is not looked for a second time.
+            if (turn == 1 && open.size() > 4 + count - count / 8) {
+                break;
+            }
+            std::vector<std::uint16_t> missed;
+            for (const std::uint16_t i : open) {
+                const std::size_t at = cache.buckets_of(keys[i].address, keys[i].tail)[turn];
+                Way* way = find(at, keys[i]);
+                if (way != nullptr && (*way)->stamp != answer.stamps[i]) {
+                    way->reset();
+                    way = nullptr;
+                    ++answer.probed.stale;
+                }
+                if (way == nullptr) {
+                    missed.push_back(i);
+                    continue;
+                }
+                (*way)->used = now_ + i + 1;
+                answer.values[i] = (*way)->value;
+            }
+            open = missed;
+        }
+        now_ += count;
+        answer.misses = open;
+        answer.probed.misses = static_cast<std::uint32_t>(open.size());
+        answer.probed.hits = static_cast<std::uint32_t>(count - open.size());
         return answer;
     }
+
     void insert(const Key<Addr>& key,
                 std::uint32_t value,
                 Stamp stamp,
                 const DstCache<Addr>& cache) {
-        Bucket& bucket = buckets_[cache.bucket_of(key.address, key.tail)];
-        if (!bucket.contains(key) && bucket.size() == DstCache<Addr>::kWays) {
-            bucket.erase(std::ranges::min_element(
-                bucket, {}, [](const auto& entry) { return entry.second.used; }));
-        }
-        bucket[key] = {value, stamp, ++now_};
+        ++now_;
+        const Buckets mine = cache.buckets_of(key.address, key.tail);
+        Way* to = find(mine[0], key);
+        to = to == nullptr ? find(mine[1], key) : to;
+        to = to == nullptr ? room(mine, cache) : to;
+        *to = Entry{key, value, stamp, now_};
     }
     void erase(const Key<Addr>& key, const DstCache<Addr>& cache) {
-        buckets_[cache.bucket_of(key.address, key.tail)].erase(key);
+        for (const std::size_t at : cache.buckets_of(key.address, key.tail)) {
+            if (Way* way = find(at, key); way != nullptr) {
+                way->reset();
+            }
+        }
     }
     void clear() { buckets_.clear(); }
     std::size_t size() const {
         std::size_t held = 0;
         for (const auto& [at, bucket] : buckets_) {
-            held += bucket.size();
+            held += static_cast<std::size_t>(
+                std::ranges::count_if(bucket, [](const Way& way) { return way.has_value(); }));
         }
         return held;
     }
 
 private:
+    Way* find(std::size_t at, const Key<Addr>& key) {
+        for (Way& way : buckets_[at]) {
+            if (way && way->key == key) {
+                return &way;
+            }
+        }
+        return nullptr;
+    }
+    static bool longer_unused(const Way& a, const Way& b) {
+        return b.has_value() && (!a.has_value() || a->used < b->used);
+    }
+    Way* oldest(const std::vector<std::size_t>& buckets) {
+        Way* best = nullptr;
+        for (const std::size_t at : buckets) {
+            for (Way& way : buckets_[at]) {
+                if (best == nullptr || longer_unused(way, *best)) {
+                    best = &way;
+                }
+            }
+        }
+        return best;
+    }
+    /// Where a new key goes: one of its own places, after its entry has moved where it may, if what
+    /// is given up by that is longer unused.
+    Way* room(const Buckets& mine, const DstCache<Addr>& cache) {
+        Way* best = oldest({mine[0], mine[1]});
+        Way* from = best;
+        for (const std::size_t at : mine) {
+            for (Way& way : buckets_[at]) {
+                if (!way) {
+                    continue;
+                }
+                const Buckets its = cache.buckets_of(way->key.address, way->key.tail);
+                const std::size_t other = its[0] == at ? its[1] : its[0];
+                Way* there = oldest({other});
+                if (other != at && longer_unused(*there, *best)) {
+                    best = there;
+                    from = &way;
+                }
+            }
+        }
+        if (best != from) {
+            *best = *from;
+        }
+        return from;
+    }
+
     std::map<std::size_t, Bucket> buckets_;
     std::uint64_t now_ = 0;
 };

@@ -93,13 +93,13 @@ Answer probe(DstCache<Addr>& cache,
     return answer;
 }
 
-/// Keys that share one bucket of the cache.
+/// Keys that share both their buckets.
 template <class Addr>
 std::vector<Key<Addr>> colliding(const DstCache<Addr>& cache, std::size_t count) {
     std::vector<Key<Addr>> out;
-    const std::size_t bucket = cache.bucket_of(nth_address<Addr>(1), 0);
+    const auto buckets = cache.buckets_of(nth_address<Addr>(1), 0);
     for (std::uint32_t i = 1; out.size() < count; ++i) {
-        if (cache.bucket_of(nth_address<Addr>(i), 0) == bucket) {
+        if (cache.buckets_of(nth_address<Addr>(i), 0) == buckets) {
             out.push_back({nth_address<Addr>(i), 0});
         }
     }
