@@ -47,6 +47,9 @@ void read_lcores(Reader& r, const Node& node, Dpdk& dpdk) {
         r.error(node.at,
                 "at least two lcores: the first for the control thread, the others for workers");
     }
+    if (dpdk.lcores.size() > kMaxWorkers + 1) {
+        r.error(node.at, "more than {} lcores for workers", kMaxWorkers);
+    }
 }
 
 constexpr std::array kDpdkFields{

@@ -158,7 +158,8 @@ public:
 private:
     PageArray<Dst> slots_;
     std::vector<NetdevId> owners_;  // by slot; workers never read them
-    std::array<std::uint32_t, kMaxNetdevs> owned_{};
+    // What the control thread writes, apart from the pointer that workers read for each packet.
+    alignas(64) std::array<std::uint32_t, kMaxNetdevs> owned_{};
     IndexPool indices_;
     Reclaimer& reclaimer_;
 };

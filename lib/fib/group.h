@@ -70,7 +70,8 @@ public:
 
 private:
     std::vector<std::atomic<const Group*>> slots_;
-    IndexPool indices_;
+    alignas(
+        64) IndexPool indices_;  // which the control thread writes, apart from what workers read
     Reclaimer& reclaimer_;
 };
 

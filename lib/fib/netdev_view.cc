@@ -16,9 +16,7 @@ LocalAddresses::LocalAddresses(std::vector<net::Ipv4Addr> v4,
     std::ranges::sort(v4_);
     std::ranges::sort(v6_);
     std::ranges::sort(broadcasts_);
-    const auto mark = [this](std::uint32_t h) {
-        filter_[h / 32U] |= 1U << (h % 32U);
-    };
+    const auto mark = [this](std::uint32_t h) { filter_[h / 32U] |= 1U << (h % 32U); };
     for (const auto& a : v4_) {
         mark(hash(a));
     }

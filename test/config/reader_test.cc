@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <numeric>
 #include <string>
+#include <vector>
 
 #include "config_testing.h"
 
@@ -141,6 +143,13 @@ INSTANTIATE_TEST_SUITE_P(
                 "version: 1\ndpdk: {lcores: [0, 1, 1]}\n",
                 {{2, 23, "lcore 1 is here twice"}}}),
     refusal_name);
+
+TEST(Reader, MoreWorkersThanThereCanBeAreRefused) {
+    std::vector<unsigned> lcores(66);
+    std::iota(lcores.begin(), lcores.end(), 0U);
+    expect_refused(fmt::format("version: 1\ndpdk: {{lcores: [{}]}}\n", fmt::join(lcores, ", ")),
+                   {{2, 16, "more than 64 lcores for workers"}});
+}
 
 TEST(Reader, Case_130_DuplicatesAreRefusedEveryTime) {
     const std::string text = "version: 1\nports:\n  p0: {device: a, mtu: 1400, mtu: 1500}\n";

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 #include <random>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "fib/netdev_view.h"
 #include "net/validate.h"
 #include "support/packet.h"
+#include "support/stage_bench.h"
 
 namespace sluice::test {
 namespace {
@@ -243,6 +245,50 @@ TEST_F(Straight, Rows) {
         }
     }
 }
+
+}  // namespace
+}  // namespace sluice::test
+
+namespace sluice::test {
+namespace {
+
+class MixedBurst : public StageBench, public testing::WithParamInterface<unsigned> {};
+
+// Each packet keeps its own length, whichever family the burst is looked at as first, and whatever
+// else is in it: seen by the differential test as a packet cut to another one's length.
+TEST_P(MixedBurst, EveryPacketKeepsItsLength) {
+    const unsigned turn = GetParam();
+    std::vector<Bytes> frames;
+    std::multiset<Bytes> want;
+    for (unsigned i = 0; i < 40; ++i) {
+        const std::size_t payload = 18 + 13 * i;
+        switch ((i + turn) % 3) {
+            case 0:
+                frames.push_back(Packet().eth().ipv4().udp().payload(payload).bytes());
+                want.insert(by_p1().ipv4({.ttl = 63}).udp().payload(payload).bytes());
+                break;
+            case 1:
+                frames.push_back(Packet().eth().ipv6().udp().payload(payload).bytes());
+                want.insert(by_p1().ipv6({.hop_limit = 63}).udp().payload(payload).bytes());
+                break;
+            default:  // not on the straight way, but forwarded
+                frames.push_back(
+                    Packet().eth().ipv4({.options = {7, 4, 4, 0}}).udp().payload(payload).bytes());
+                want.insert(by_p1()
+                                .ipv4({.ttl = 63, .options = {7, 4, 4, 0}})
+                                .udp()
+                                .payload(payload)
+                                .bytes());
+        }
+    }
+    receive(kP0, frames);
+    std::multiset<Bytes> got;
+    for (const Sent& sent : take_sent()) {
+        got.insert(sent.bytes);
+    }
+    EXPECT_EQ(got, want);
+}
+INSTANTIATE_TEST_SUITE_P(Turns, MixedBurst, testing::Values(0U, 1U, 2U));
 
 }  // namespace
 }  // namespace sluice::test

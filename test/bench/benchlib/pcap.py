@@ -60,10 +60,12 @@ def _write(path: pathlib.Path, frames) -> None:
             out.write(struct.pack("<IIII", 0, 0, len(frame), len(frame)) + frame)
 
 
-def write(path: pathlib.Path, family: str, count: int, repeat_to: int = 1024) -> None:
+def write(path: pathlib.Path, family: str, count: int, repeat_to: int = 1024, vlan_id: int = 0) -> None:
     """At least `repeat_to` packets, so that the driver's ring of them does not stay in the first cache level."""
     make = udp4 if family == "v4" else udp6
     frames = [make(address) for address in destinations(family, count)]
+    if vlan_id:
+        frames = [tagged(frame, vlan_id) for frame in frames]
     total = max(count, repeat_to // count * count)
     _write(path, (frames[i % count] for i in range(total)))
 
