@@ -70,7 +70,7 @@ struct alignas(64) Dst {
     /// Re-pointed to the blackhole netdev (U-04): whoever still holds it drops under netdev_gone.
     static constexpr std::uint32_t kGone = 4;
     static constexpr std::uint32_t kExpires = 8;  // expiry_s counts
-    alignas(8) std::atomic<std::uint32_t> state;
+    std::atomic<std::uint32_t> state;
     std::uint32_t counter;  // of a next-hop object: where each worker counts its packets; 0 nowhere
 
     std::uint32_t expiry_s;  // worker clock: not valid from this second on
@@ -88,16 +88,12 @@ struct alignas(64) Dst {
         return (read_state & kGone) == 0 && ((read_state & kExpires) == 0 || now_s < expiry_s);
     }
 
-    /// Worker threads: by it a packet may leave with nothing but a new header of `header_bytes`,
-    /// and nobody counts it. One word each, as nearly every packet asks.
+    /// Worker threads: by it a packet may leave with nothing but a new header of `header_bytes`.
     bool plain(std::uint8_t header_bytes) const noexcept {
-        std::uint16_t head = 0;
+        std::uint16_t head = 0;  // one word, as nearly every packet asks
         std::memcpy(&head, &type, sizeof head);
-        std::uint64_t state_and_counter = 0;  // one aligned load
-        std::memcpy(&state_and_counter, static_cast<const void*>(&state), sizeof state_and_counter);
-        std::atomic_thread_fence(std::memory_order_acquire);
         return head == (static_cast<std::uint16_t>(DstType::kUnicast) | header_bytes << 8U) &&
-               state_and_counter == kResolved;
+               state.load(std::memory_order_acquire) == kResolved;
     }
 
     /// Of a unicast dst: the neighbour's address, network order, IPv4 in the first 4 bytes.
@@ -128,7 +124,6 @@ struct alignas(64) Dst {
 };
 static_assert(sizeof(Dst) == 64);
 static_assert(offsetof(Dst, rewrite) % 8 == 0);
-static_assert(offsetof(Dst, state) % 8 == 0 && offsetof(Dst, counter) == offsetof(Dst, state) + 4);
 static_assert(offsetof(Dst, type) == 0 && offsetof(Dst, rewrite_bytes) == 1);
 static_assert(std::endian::native == std::endian::little);
 

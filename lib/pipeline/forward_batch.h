@@ -95,6 +95,9 @@ void forward_uniform(Context& c, const Batch<Addr>& batch, Other&& other) noexce
         }
         std::uint8_t* const l3 = packets[i].l3;
         lower_ttl(*reinterpret_cast<Header*>(l3));  // NOLINT: classify checked the length
+        if (dst.counter != 0) {
+            stats::bump(c.stats.next_hop(dst.counter));
+        }
         dst.write_rewrite<kL2>(l3);
         straight.append(dst, packets[i].m);
     }
