@@ -22,6 +22,7 @@ public:
     static constexpr std::uint32_t kLongestKeep = 1U << 26U;
     /// The cache has to win by this much, or being right about it is luck: 1/64.
     static constexpr unsigned kMarginShift = 6;
+    static constexpr std::uint64_t kMostMissEighths = 5;
 
     /// Is the next burst to ask the cache?
     bool use() const noexcept { return window_ == kKeeping ? keep_on_ : uses(window_); }
@@ -83,7 +84,10 @@ private:
     void conclude() noexcept {
         cost_off_ = static_cast<std::uint32_t>(best_[0]);
         cost_on_ = static_cast<std::uint32_t>(best_[1]);
-        const bool on = best_[1] + (best_[1] >> kMarginShift) < best_[0];
+        // With a quarter of hits it cannot pay: if it seems to, somebody else had the core while
+        // the other windows were timed.
+        const bool on =
+            miss_eighths_ <= kMostMissEighths && best_[1] + (best_[1] >> kMarginShift) < best_[0];
         keep_ = on == keep_on_ ? std::min(keep_ * 2, kLongestKeep) : kShortestKeep;
         keep_on_ = on;
         kept_ = 0;

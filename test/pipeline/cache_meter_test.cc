@@ -48,6 +48,17 @@ TEST(CacheMeter, C_50_equal_costs_are_off) {
     EXPECT_FALSE(meter.use());
 }
 
+// Seen on a shared core: the windows without the cache were preempted, and a cache without hits was
+// kept.
+TEST(CacheMeter, C_50_hardly_any_hits_are_off_whatever_the_clock_says) {
+    CacheMeter meter;
+    run(meter, {.on = 40, .off = 400, .misses = kBurst * 7 / 8}, kTrial);
+    EXPECT_FALSE(meter.use());
+    CacheMeter other;
+    run(other, {.on = 40, .off = 400, .misses = kBurst * 5 / 8}, kTrial);
+    EXPECT_TRUE(other.use());
+}
+
 // What a flood costs: the trials alone, ever rarer.
 TEST(CacheMeter, C_51_trials_cost_less_than_a_percent) {
     CacheMeter meter;
