@@ -114,7 +114,7 @@ private:
     /// `value`: as JSON has it.
     void wrong(std::string_view key, std::string_view value, std::string_view what);
     void wrong(std::string_view key, const Value& value, std::string_view what) {
-        wrong(key, value.raw(), what);
+        wrong(key, value.json(), what);
     }
     void wrong_text(std::string_view key, const std::string& text, std::string_view what);
     void must_be_one_of(std::string_view key, std::span<const std::string_view> words);

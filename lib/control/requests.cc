@@ -77,7 +77,7 @@ Result<void> take(const Value& value, Request& request) {
 }
 
 /// What the envelope says; `id` is set as soon as it is known.
-Result<Request> read(const Value& message, std::string_view& id) {
+Result<Request> read(const Value& message, std::string& id) {
     using enum Value::Kind;
     if (!message.is(kObject)) {
         return fail(ErrorCode::kInvalid, "{}, not {}", kForm, message.kind_name());
@@ -86,7 +86,7 @@ Result<Request> read(const Value& message, std::string_view& id) {
         if (own->is(kFraction) || own->is(kBool) || own->is(kArray) || own->is(kObject)) {
             return fail(ErrorCode::kInvalid, "id must be a string, an integer or null");
         }
-        id = own->raw();
+        id = own->json();
     }
     Request request;
     for (const Value& value : message) {
@@ -230,7 +230,7 @@ Result<Body> removed(Context& context, const Result<Flush>& flush) {
 Requests::Requests(Controller& controller, Identity identity)
     : controller_(controller), identity_(std::move(identity)) {}
 
-Result<Body> Requests::run(std::string_view line, bool after_failure, std::string_view& id) {
+Result<Body> Requests::run(std::string_view line, bool after_failure, std::string& id) {
     if (auto read = document_.parse(line); !read) {
         return std::unexpected(std::move(read.error()));
     }
@@ -265,7 +265,7 @@ Result<Body> Requests::run(std::string_view line, bool after_failure, std::strin
 }
 
 Reply Requests::handle(std::string_view line, bool after_failure) {
-    std::string_view id = "null";
+    std::string id = "null";
     try {
         auto body = run(line, after_failure, id);
         if (body) {

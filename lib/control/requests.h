@@ -31,7 +31,7 @@ public:
     static std::string refusal(const Error& error);
 
 private:
-    Result<Body> run(std::string_view line, bool after_failure, std::string_view& id);
+    Result<Body> run(std::string_view line, bool after_failure, std::string& id);
 
     Controller& controller_;
     Identity identity_;
