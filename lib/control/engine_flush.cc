@@ -24,12 +24,26 @@ struct RoutePlace {
     bool v4_done = false;
 };
 
-/// The same, of what each of some netdevs has.
-struct NetdevPlace {
-    std::vector<NetdevId> netdevs;
-    std::size_t netdev = 0;
-    net::IpAddr at;
-};
+/// A flush of what each of some netdevs has, by address. `some(netdev, at, removed)` goes on there
+/// for a while and says where to go on next, nullopt: it is done with this one.
+template <class Some>
+auto for_each_of(std::vector<NetdevId> netdevs, const Netdevs& clock, Some some) {
+    return [netdevs = std::move(netdevs),
+            number = std::size_t{0},
+            at = net::IpAddr{},
+            &clock,
+            some = std::move(some)](std::size_t& removed, Time deadline) mutable {
+        for (; number < netdevs.size(); ++number, at = {}) {
+            while (const auto next = some(netdevs[number], at, removed)) {
+                at = *next;
+                if (clock.now() >= deadline) {
+                    return false;
+                }
+            }
+        }
+        return true;
+    };
+}
 
 }  // namespace
 
@@ -97,49 +111,31 @@ Result<Flush> Engine::flush_neighbors(Netns& netns, const std::string& dev) {
             return std::unexpected(netdev.error());
         }
     }
-    NetdevPlace start;
+    std::vector<NetdevId> ids;
     for (const auto& [name, netdev] : netns.netdevs) {
         if (dev.empty() || name == dev) {
-            start.netdevs.push_back(netdev->id);
+            ids.push_back(netdev->id);
         }
     }
-    return begin_flush(
-        [this, place = std::move(start)](std::size_t& removed, Time deadline) mutable {
-            for (; place.netdev < place.netdevs.size(); ++place.netdev, place.at = {}) {
-                const NetdevId id = place.netdevs[place.netdev];
-                while (const auto next =
-                           neighbors_.table().flush_learned(id, place.at, kBetweenLooks, removed)) {
-                    place.at = *next;
-                    if (netdevs_.now() >= deadline) {
-                        return false;
-                    }
-                }
-            }
-            return true;
-        });
+    return begin_flush(for_each_of(
+        std::move(ids), netdevs_, [this](NetdevId id, const net::IpAddr& at, std::size_t& removed) {
+            return neighbors_.table().flush_learned(id, at, kBetweenLooks, removed);
+        }));
 }
 
 Flush Engine::flush_exceptions(Netns& netns) {
-    NetdevPlace start;
+    std::vector<NetdevId> domains;
     for (const auto& [name, netdev] : netns.netdevs) {
         if (netdev->table != nullptr) {
-            start.netdevs.push_back(netdev->id);
+            domains.push_back(netdev->id);
         }
     }
     return begin_flush(
-        [this, place = std::move(start)](std::size_t& removed, Time deadline) mutable {
-            for (; place.netdev < place.netdevs.size(); ++place.netdev, place.at = {}) {
-                const NetdevId domain = place.netdevs[place.netdev];
-                while (const auto next =
-                           exceptions_.flush_domain(domain, place.at, kBetweenLooks, removed)) {
-                    place.at = *next;
-                    if (netdevs_.now() >= deadline) {
-                        return false;
-                    }
-                }
-            }
-            return true;
-        });
+        for_each_of(std::move(domains),
+                    netdevs_,
+                    [this](NetdevId domain, const net::IpAddr& at, std::size_t& removed) {
+                        return exceptions_.flush_domain(domain, at, kBetweenLooks, removed);
+                    }));
 }
 
 }  // namespace sluice::control

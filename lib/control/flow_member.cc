@@ -5,10 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include <rte_mbuf.h>
-
 #include "net/wire.h"
-#include "pipeline/context.h"
 #include "pipeline/flow_hash.h"
 
 namespace sluice::control {
@@ -18,21 +15,15 @@ struct Ports {
     net::Be16 source, destination;
 };
 
-/// Of the packet asked about, as far as the hash reads one.
-template <class Header, class Hash>
-std::uint32_t hash_of(const Header& header, const RouteQuery& query, Hash&& hash) {
+/// The packet asked about, as far as the hash reads one.
+template <class Header>
+auto packet_of(const Header& header, const RouteQuery& query) {
     const Ports ports{net::Be16::from_host(query.source_port),
                       net::Be16::from_host(query.destination_port)};
     std::array<std::uint8_t, sizeof header + sizeof ports> bytes{};
     std::memcpy(bytes.data(), &header, sizeof header);
     std::memcpy(bytes.data() + sizeof header, &ports, sizeof ports);
-    rte_mbuf mbuf{};
-    mbuf.data_len = static_cast<std::uint16_t>(bytes.size());
-    mbuf.pkt_len = mbuf.data_len;
-    pipeline::Packet packet;
-    packet.m = &mbuf;
-    packet.l3 = bytes.data();
-    return hash(packet);
+    return bytes;
 }
 
 }  // namespace
@@ -46,9 +37,7 @@ std::uint32_t flow_hash(std::uint64_t seed,
         header.protocol = net::IpProtocol{query.protocol};
         header.source = query.from ? query.from->v4() : net::Ipv4Addr{};
         header.destination = query.destination.v4();
-        return hash_of(header, query, [&](const pipeline::Packet& packet) {
-            return pipeline::flow_hash4(seed, fields, packet);
-        });
+        return pipeline::flow_hash4(seed, fields, packet_of(header, query));
     }
     net::Ipv6Header header{};
     // Zero would be hop-by-hop options.
@@ -56,9 +45,7 @@ std::uint32_t flow_hash(std::uint64_t seed,
         query.protocol != 0 ? net::IpProtocol{query.protocol} : net::IpProtocol::kNoNext;
     header.source = query.from ? query.from->v6() : net::Ipv6Addr{};
     header.destination = query.destination.v6();
-    return hash_of(header, query, [&](const pipeline::Packet& packet) {
-        return pipeline::flow_hash6(seed, fields, packet);
-    });
+    return pipeline::flow_hash6(seed, fields, packet_of(header, query));
 }
 
 }  // namespace sluice::control

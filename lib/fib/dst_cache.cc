@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "base/check.h"
+#include "base/first_supported.h"
 #include "base/pages.h"
 #include "fib/dst_cache_bucket.h"
 #include "fib/dst_cache_x86.h"
@@ -53,8 +54,7 @@ std::span<const CacheProbeImpl> cache_probe_impls() noexcept {
 }
 
 const CacheProbeImpl& best_cache_probe() noexcept {
-    static const CacheProbeImpl& best =
-        *std::ranges::find_if(kImpls, [](const CacheProbeImpl& impl) { return impl.supported(); });
+    static const CacheProbeImpl& best = first_supported(cache_probe_impls());
     return best;
 }
 
@@ -170,17 +170,17 @@ struct CachePlace {
     std::uint64_t age;  // an empty one's above all others
 };
 
-/// The place in two buckets that was longest not used, the first one of several empty ones.
-template <class Addr>
+/// The place in some buckets that was longest not used, the first one of several empty ones.
+template <class Addr, std::size_t kBuckets>
 CachePlace oldest(const CacheView<Addr>& cache,
-                  const std::array<std::uint32_t, 2>& either) noexcept {
+                  const std::array<std::uint32_t, kBuckets>& buckets) noexcept {
     // Age and number in one word, so that finding the highest takes no branch, which the processor
     // would have to guess.
     constexpr std::uint64_t kOlderThanAll = std::uint64_t{1} << 32U;
-    constexpr std::size_t kPlaces = 2 * kCacheWays;
+    constexpr std::size_t kPlaces = kBuckets * kCacheWays;
     std::uint64_t first = 0;
     for (std::size_t place = 0; place < kPlaces; ++place) {
-        const std::uint32_t in = either[place / kCacheWays];
+        const std::uint32_t in = buckets[place / kCacheWays];
         const std::size_t way = place % kCacheWays;
         const std::uint64_t age = cache.buckets[in].values[way] == kNoRoute
                                       ? kOlderThanAll
@@ -188,7 +188,7 @@ CachePlace oldest(const CacheView<Addr>& cache,
         first = std::max(first, age * kPlaces + (kPlaces - 1 - place));
     }
     const std::size_t place = kPlaces - 1 - first % kPlaces;
-    return {either[place / kCacheWays], place % kCacheWays, first / kPlaces};
+    return {buckets[place / kCacheWays], place % kCacheWays, first / kPlaces};
 }
 
 /// A place for a key of these two buckets: the longest unused of both, or that of an entry whose
@@ -206,7 +206,7 @@ CachePlace make_room(CacheView<Addr>& cache, const std::array<std::uint32_t, 2>&
             const auto key = cache.buckets[in].key(way);
             const std::uint32_t first = cache.bucket_of(key);
             const std::uint32_t other = first == in ? cache.other_bucket_of(key) : first;
-            const CachePlace there = oldest(cache, {other, other});
+            const CachePlace there = oldest(cache, std::array{other});
             if (other != in && there.age > best.age) {
                 best = there;
                 from = {in, way, 0};

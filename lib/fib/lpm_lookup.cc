@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fib/lpm_lookup.h"
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 
+#include "base/first_supported.h"
 #include "fib/lpm_lookup_x86.h"
 #include "fib/lpm_words.h"
 
@@ -56,8 +56,7 @@ std::span<const LookupImpl> lookup_impls() noexcept {
 }
 
 const LookupImpl& best_lookup() noexcept {
-    static const LookupImpl& best = *std::ranges::find_if(
-        kLookupImpls, [](const LookupImpl& impl) { return impl.supported(); });
+    static const LookupImpl& best = first_supported(lookup_impls());
     return best;
 }
 

@@ -33,6 +33,14 @@ struct Verdict {
     std::uint8_t flags = 0;
 };
 
+// The sub-interface of a tag; null: there is none.
+const fib::NetdevView* vlan_of(const Context& c,
+                               const fib::NetdevView& port,
+                               std::uint16_t id) noexcept {
+    const NetdevId netdev = port.vlans != nullptr ? (*port.vlans)[id] : kBlackholeNetdev;
+    return netdev != kBlackholeNetdev ? c.shared.netdev(netdev) : nullptr;
+}
+
 // The sub-interface of a tag, or the port itself for a priority tag.
 Verdict classify_tagged(const Context& c,
                         const fib::NetdevView& port,
@@ -43,10 +51,7 @@ Verdict classify_tagged(const Context& c,
     if (type == net::kEtherTypeVlan || type == net::kEtherTypeQinq) {
         v.reason = DropReason::kVlanQinq;
     } else if (id != 0) {
-        v.in = nullptr;
-        if (port.vlans != nullptr && (*port.vlans)[id] != kBlackholeNetdev) {
-            v.in = c.shared.netdev((*port.vlans)[id]);
-        }
+        v.in = vlan_of(c, port, id);
         if (v.in == nullptr) {
             v.reason = DropReason::kVlanUnknown;
         }
@@ -182,9 +187,7 @@ public:
             rte_bswap16(load<std::uint16_t>(frame + sizeof(net::EthernetHeader))) & 0x0fffU;
         if (id != id_) {
             id_ = id;
-            const NetdevId netdev = port_.vlans != nullptr ? (*port_.vlans)[id] : kBlackholeNetdev;
-            const fib::NetdevView* in =
-                netdev != kBlackholeNetdev ? c_.shared.netdev(netdev) : nullptr;
+            const fib::NetdevView* in = vlan_of(c_, port_, id);
             ingress_ = in != nullptr ? StraightIngress(*in, id) : StraightIngress{};
         }
         return ingress_;
@@ -210,37 +213,30 @@ void place_straight(Batch<Addr>& batch,
                     const StraightIngress& in,
                     rte_mbuf* m,
                     std::uint8_t* l3,
-                    std::uint32_t length,
-                    const Addr& destination) noexcept {
+                    std::uint32_t length) noexcept {
     Packet& p = batch.packets[batch.count];
     p = in.model;
     p.m = m;
     p.l3 = l3;
     p.length = static_cast<std::uint16_t>(length);
     p.flags |= kFamilyFlag<Addr>;
-    batch.destinations[batch.count] = destination;
+    std::memcpy(
+        &batch.destinations[batch.count], l3 + StraightFamily<Addr>::kDestination, sizeof(Addr));
     ++batch.count;
 }
 
 // A frame of another netdev than the burst's first one.
+template <class Addr>
 bool classify_straight(const StraightIngress& in,
                        rte_mbuf* m,
-                       std::uint8_t* frame,
+                       std::uint8_t* l3,
                        std::uint32_t bytes,
-                       Batch4& ip4,
-                       Batch6& ip6) noexcept {
-    std::uint8_t* const l3 = frame + in.model.l2_bytes;
-    if (const std::uint32_t length = straight_frame4(in, frame, bytes); length != 0) {
-        const auto* ip = reinterpret_cast<const net::Ipv4Header*>(l3);  // NOLINT: kLeast bytes
-        place_straight(ip4, in, m, l3, length, ip->destination);
-        return true;
+                       Batch<Addr>& batch) noexcept {
+    const std::uint32_t length = straight_length<Addr>(in, l3, bytes);
+    if (length != 0) {
+        place_straight(batch, in, m, l3, length);
     }
-    if (const std::uint32_t length = straight_frame6(in, frame, bytes); length != 0) {
-        const auto* ip = reinterpret_cast<const net::Ipv6Header*>(l3);  // NOLINT: kLeast bytes
-        place_straight(ip6, in, m, l3, length, ip->destination);
-        return true;
-    }
-    return false;
+    return length != 0;
 }
 
 // Stands in for a frame that is too short or in pieces; on no way. The same for all workers, never
@@ -297,19 +293,21 @@ void sort_out(Context& c,
         const std::size_t group = i / StraightBurst::kGroup;
         const std::size_t bit = i % StraightBurst::kGroup;
         if (((straight.ip4[group] >> bit) & 1U) != 0) {
-            place_straight(ip4, in, m, l3, ip4.lengths[i], ip4.destinations[i]);
+            place_straight(ip4, in, m, l3, ip4.lengths[i]);
             received.count(in.model.book, 1, bytes);
             continue;
         }
         if (((straight.ip6[group] >> bit) & 1U) != 0) {
-            place_straight(ip6, in, m, l3, ip6.lengths[i], ip6.destinations[i]);
+            place_straight(ip6, in, m, l3, ip6.lengths[i]);
             received.count(in.model.book, 1, bytes);
             continue;
         }
         // What is not `in`'s may be another netdev's.
         std::uint8_t* const frame = l3 - in.model.l2_bytes;
         const StraightIngress& other = has_tag(frame) ? tagged.of(frame) : untagged;
-        if (other.model.in != in.model.in && classify_straight(other, m, frame, bytes, ip4, ip6)) {
+        std::uint8_t* const its_l3 = frame + other.model.l2_bytes;
+        if (other.model.in != in.model.in && (classify_straight(other, m, its_l3, bytes, ip4) ||
+                                              classify_straight(other, m, its_l3, bytes, ip6))) {
             received.count(other.model.book, 1, bytes);
         } else {
             classify_any(c, port, m, received, ip4, ip6);
@@ -356,7 +354,7 @@ void classify(Context& c,
         in = vlan.local != nullptr ? vlan : in;
     }
     const bool first6 = load<std::uint16_t>(first + in.model.l2_bytes - 2) ==
-                        static_cast<std::uint16_t>(StraightIngress::kType6);
+                        static_cast<std::uint16_t>(StraightFamily<net::Ipv6Addr>::kType);
     const std::size_t count = burst.size();
     lay_out(burst, in.model.l2_bytes, straight, first6 ? ip6.packets.data() : ip4.packets.data());
     const auto look4 = [&] {

@@ -42,7 +42,7 @@ struct Ipv4 {
     static const Addr& destination(const Packet& p) noexcept { return p.ip4().destination; }
     static fib::Transport transport(const Packet& p) noexcept { return transport_of4(p); }
     static std::uint32_t hash(const Context& c, const Packet& p) noexcept {
-        return flow_hash4(c.shared.flow_seed, p.in->hash4, p);
+        return flow_hash4(c.shared.flow_seed, p.in->hash4, p.l3_span());
     }
     /// Sources that no route leads to, by their scope.
     static bool beyond_routes(const Addr& /*source*/) noexcept { return false; }
@@ -63,7 +63,7 @@ struct Ipv6 {
     static const Addr& destination(const Packet& p) noexcept { return p.ip6().destination; }
     static fib::Transport transport(const Packet& p) noexcept { return transport_of6(p); }
     static std::uint32_t hash(const Context& c, const Packet& p) noexcept {
-        return flow_hash6(c.shared.flow_seed, p.in->hash6, p);
+        return flow_hash6(c.shared.flow_seed, p.in->hash6, p.l3_span());
     }
     static bool beyond_routes(const Addr& source) noexcept { return source.is_link_local(); }
 };

@@ -205,14 +205,14 @@ fib::Transport transport_of6(const Packet& p) noexcept {
 
 std::uint32_t flow_hash4(std::uint64_t seed,
                          const fib::FlowHashFields& fields,
-                         const Packet& p) noexcept {
-    return packet_hash<net::Ipv4Header>(seed, fields, p.l3_span());
+                         std::span<const std::uint8_t> l3) noexcept {
+    return packet_hash<net::Ipv4Header>(seed, fields, l3);
 }
 
 std::uint32_t flow_hash6(std::uint64_t seed,
                          const fib::FlowHashFields& fields,
-                         const Packet& p) noexcept {
-    return packet_hash<net::Ipv6Header>(seed, fields, p.l3_span());
+                         std::span<const std::uint8_t> l3) noexcept {
+    return packet_hash<net::Ipv6Header>(seed, fields, l3);
 }
 
 }  // namespace sluice::pipeline

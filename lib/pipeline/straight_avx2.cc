@@ -15,10 +15,6 @@
 
 namespace sluice::pipeline::straight_avx2 {
 
-bool supported() noexcept {
-    return __builtin_cpu_supports("avx2") != 0;
-}
-
 namespace {
 
 using Vec = __m256i;

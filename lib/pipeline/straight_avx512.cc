@@ -20,11 +20,6 @@
 
 namespace sluice::pipeline::straight_avx512 {
 
-bool supported() noexcept {
-    return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
-           __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0;
-}
-
 namespace {
 
 using Vec = __m512i;

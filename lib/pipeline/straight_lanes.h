@@ -8,51 +8,46 @@ SLUICE_LANES inline Vec low8(Vec v) noexcept {
     return and_(v, all(0xff));
 }
 
-/// What the 16 bytes from a frame's start on are to be under `mask`, and with a tag the two before
-/// the IP header.
-struct Link {
-    __m128i head, mask;
-    std::uint32_t type;
-    std::uint32_t type_bits;
+/// What the 16 bytes from a frame's start on are to be under `mask`.
+struct Head {
+    __m128i bytes, mask;
 };
-SLUICE_LANES inline Link link_of(const StraightIngress& in,
-                                 std::uint32_t type,
-                                 std::uint32_t type_bits) noexcept {
+template <class Addr>
+SLUICE_LANES inline Head head_of(const StraightIngress& in) noexcept {
     const bool tagged = in.model.l2_bytes == StraightIngress::kTagged;
-    const std::uint32_t last = tagged ? in.tag : type;
-    const std::uint32_t last_bits = tagged ? StraightIngress::kBitsTag : type_bits;
-    return {.head = _mm_set_epi64x(static_cast<long long>(std::uint64_t{last} << 32U),
-                                   static_cast<long long>(in.mac)),
+    const std::uint32_t last = tagged ? in.tag : StraightFamily<Addr>::kType;
+    const std::uint32_t last_bits =
+        tagged ? StraightIngress::kBitsTag : StraightFamily<Addr>::kTypeBits;
+    return {.bytes = _mm_set_epi64x(static_cast<long long>(std::uint64_t{last} << 32U),
+                                    static_cast<long long>(in.mac)),
             .mask = _mm_set_epi64x(static_cast<long long>(std::uint64_t{last_bits} << 32U),
-                                   static_cast<long long>(StraightIngress::kMacBits)),
-            .type = type,
-            .type_bits = type_bits};
+                                   static_cast<long long>(StraightIngress::kMacBits))};
 }
 
 /// A bit for each frame with `in`'s MAC, tag and type. One question for all: frames mostly have
 /// them.
-template <std::uint32_t kL2>
+template <std::uint32_t kL2, class Addr>
 SLUICE_LANES inline unsigned linked(const StraightIngress& in,
                                     const Packet* packets,
-                                    const Link& link) noexcept {
+                                    const Head& head) noexcept {
+    using Family = StraightFamily<Addr>;
     __m128i bad = _mm_setzero_si128();
+    std::uint32_t other_type = 0;
     for (std::size_t i = 0; i < kLanes; ++i) {
-        const auto* head = reinterpret_cast<const __m128i*>(packets[i].l3 - kL2);
+        const auto* frame = reinterpret_cast<const __m128i*>(packets[i].l3 - kL2);
         bad = _mm_or_si128(
-            bad, _mm_and_si128(_mm_xor_si128(_mm_loadu_si128(head), link.head), link.mask));
-    }
-    std::uint32_t others = 0;
-    if constexpr (kL2 == StraightIngress::kTagged) {
-        for (std::size_t i = 0; i < kLanes; ++i) {
-            others |= (load<std::uint32_t>(packets[i].l3 - 2) ^ link.type) & link.type_bits;
+            bad, _mm_and_si128(_mm_xor_si128(_mm_loadu_si128(frame), head.bytes), head.mask));
+        if constexpr (kL2 == StraightIngress::kTagged) {
+            other_type |=
+                (load<std::uint32_t>(packets[i].l3 - 2) ^ Family::kType) & Family::kTypeBits;
         }
     }
-    if (_mm_testz_si128(bad, bad) != 0 && others == 0) [[likely]] {
+    if (_mm_testz_si128(bad, bad) != 0 && other_type == 0) [[likely]] {
         return (1U << kLanes) - 1;
     }
     unsigned found = 0;
     for (std::size_t i = 0; i < kLanes; ++i) {
-        found |= straight_link(in, packets[i].l3 - kL2, link.type, link.type_bits) ? 1U << i : 0U;
+        found |= straight_link<Addr>(in, packets[i].l3) ? 1U << i : 0U;
     }
     return found;
 }
@@ -66,13 +61,12 @@ SLUICE_LANES inline Mask fits(Vec length, Vec room) noexcept {
 }
 
 template <std::uint32_t kL2>
-SLUICE_LANES inline unsigned look4(const StraightIngress& in,
-                                   const Link& link,
-                                   const Packet* packets,
-                                   const std::uint32_t* bytes,
-                                   std::uint32_t* lengths,
-                                   net::Ipv4Addr* destinations) noexcept {
-    const unsigned links = linked<kL2>(in, packets, link);
+[[gnu::always_inline]] SLUICE_LANES inline unsigned look(const StraightIngress& in,
+                                                         unsigned links,
+                                                         const Packet* packets,
+                                                         const std::uint32_t* bytes,
+                                                         std::uint32_t* lengths,
+                                                         net::Ipv4Addr* destinations) noexcept {
     const Vec first = words_at(packets, 0).w[0];  // the others once more behind it
     const Words ip = words_at(packets, 4);
     const Vec source = ip.w[2], destination = ip.w[3];
@@ -106,13 +100,12 @@ SLUICE_LANES inline unsigned look4(const StraightIngress& in,
 }
 
 template <std::uint32_t kL2>
-SLUICE_LANES inline unsigned look6(const StraightIngress& in,
-                                   const Link& link,
-                                   const Packet* packets,
-                                   const std::uint32_t* bytes,
-                                   std::uint32_t* lengths,
-                                   net::Ipv6Addr* destinations) noexcept {
-    const unsigned links = linked<kL2>(in, packets, link);
+[[gnu::always_inline]] SLUICE_LANES inline unsigned look(const StraightIngress& in,
+                                                         unsigned links,
+                                                         const Packet* packets,
+                                                         const std::uint32_t* bytes,
+                                                         std::uint32_t* lengths,
+                                                         net::Ipv6Addr* destinations) noexcept {
     // Payload length, next header, hop limit; source; the destination's first three words.
     const Words low = words_at(packets, 4), high = words_at(packets, 20);
     const Vec head = low.w[0], destination = high.w[1];
@@ -141,24 +134,25 @@ SLUICE_LANES inline unsigned look6(const StraightIngress& in,
     return links & bits_of(but_not(fine, unhosted));
 }
 
-template <std::uint32_t kL2>
-SLUICE_LANES std::size_t find4(const StraightIngress& in,
-                               const StraightBurst& burst,
-                               std::uint32_t* lengths,
-                               net::Ipv4Addr* destinations,
-                               std::uint16_t* found) noexcept {
+template <std::uint32_t kL2, class Addr>
+SLUICE_LANES std::size_t find(const StraightIngress& in,
+                              const StraightBurst& burst,
+                              std::uint32_t* lengths,
+                              Addr* destinations,
+                              std::uint16_t* found) noexcept {
     std::size_t count = 0;
-    const Link link = link_of(in, StraightIngress::kType4, StraightIngress::kBits4);
+    const Head head = head_of<Addr>(in);
     for (std::size_t g = 0; g < burst.groups; ++g) {
         unsigned is = 0;
         for (std::size_t lane = 0; lane < StraightBurst::kGroup; lane += kLanes) {
             const std::size_t first = g * StraightBurst::kGroup + lane;
-            is |= look4<kL2>(in,
-                             link,
-                             burst.packets + first,
-                             &burst.bytes[first],
-                             lengths + first,
-                             destinations + first)
+            const Packet* packets = burst.packets + first;
+            is |= look<kL2>(in,
+                            linked<kL2, Addr>(in, packets, head),
+                            packets,
+                            &burst.bytes[first],
+                            lengths + first,
+                            destinations + first)
                   << lane;
         }
         found[g] = static_cast<std::uint16_t>(is);
@@ -167,30 +161,19 @@ SLUICE_LANES std::size_t find4(const StraightIngress& in,
     return count;
 }
 
-template <std::uint32_t kL2>
-SLUICE_LANES std::size_t find6(const StraightIngress& in,
-                               const StraightBurst& burst,
-                               std::uint32_t* lengths,
-                               net::Ipv6Addr* destinations,
-                               std::uint16_t* found) noexcept {
-    std::size_t count = 0;
-    const Link link = link_of(in, StraightIngress::kType6, StraightIngress::kBits6);
-    for (std::size_t g = 0; g < burst.groups; ++g) {
-        unsigned is = 0;
-        for (std::size_t lane = 0; lane < StraightBurst::kGroup; lane += kLanes) {
-            const std::size_t first = g * StraightBurst::kGroup + lane;
-            is |= look6<kL2>(in,
-                             link,
-                             burst.packets + first,
-                             &burst.bytes[first],
-                             lengths + first,
-                             destinations + first)
-                  << lane;
-        }
-        found[g] = static_cast<std::uint16_t>(is);
-        count += static_cast<std::size_t>(std::popcount(is));
+template <class Addr>
+std::size_t find_any(const StraightIngress& in,
+                     const StraightBurst& burst,
+                     std::uint32_t* lengths,
+                     Addr* destinations,
+                     std::uint16_t* found) noexcept {
+    if (!StraightFamily<Addr>::taken(in)) {
+        std::fill_n(found, burst.groups, std::uint16_t{0});
+        return 0;
     }
-    return count;
+    return in.model.l2_bytes == StraightIngress::kUntagged
+               ? find<StraightIngress::kUntagged>(in, burst, lengths, destinations, found)
+               : find<StraightIngress::kTagged>(in, burst, lengths, destinations, found);
 }
 
 }  // namespace
@@ -200,25 +183,12 @@ std::size_t ip4(const StraightIngress& in,
                 std::uint32_t* lengths,
                 net::Ipv4Addr* destinations,
                 std::uint16_t* found) noexcept {
-    if (in.type4 != StraightIngress::kType4) {
-        std::fill_n(found, burst.groups, std::uint16_t{0});  // it takes none
-        return 0;
-    }
-    return in.model.l2_bytes == StraightIngress::kUntagged
-               ? find4<StraightIngress::kUntagged>(in, burst, lengths, destinations, found)
-               : find4<StraightIngress::kTagged>(in, burst, lengths, destinations, found);
+    return find_any(in, burst, lengths, destinations, found);
 }
-
 std::size_t ip6(const StraightIngress& in,
                 const StraightBurst& burst,
                 std::uint32_t* lengths,
                 net::Ipv6Addr* destinations,
                 std::uint16_t* found) noexcept {
-    if (in.type6 != StraightIngress::kType6) {
-        std::fill_n(found, burst.groups, std::uint16_t{0});  // it takes none
-        return 0;
-    }
-    return in.model.l2_bytes == StraightIngress::kUntagged
-               ? find6<StraightIngress::kUntagged>(in, burst, lengths, destinations, found)
-               : find6<StraightIngress::kTagged>(in, burst, lengths, destinations, found);
+    return find_any(in, burst, lengths, destinations, found);
 }

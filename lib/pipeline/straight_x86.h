@@ -3,40 +3,22 @@
 
 #if defined(__x86_64__)
 
-#include <cstddef>
-#include <cstdint>
-
+#include "fib/lpm_lookup_x86.h"
+#include "net/address.h"
 #include "pipeline/straight.h"
 
-/// Vector twins of straight_frame4 and straight_frame6, as StraightImpl wants them.
+/// Vector twins of straight_length(), as StraightImpl wants them. They need what the vector
+/// look-ups need.
 namespace sluice::pipeline {
 
 namespace straight_avx2 {
-bool supported() noexcept;
-std::size_t ip4(const StraightIngress& in,
-                const StraightBurst& burst,
-                std::uint32_t* lengths,
-                net::Ipv4Addr* destinations,
-                std::uint16_t* found) noexcept;
-std::size_t ip6(const StraightIngress& in,
-                const StraightBurst& burst,
-                std::uint32_t* lengths,
-                net::Ipv6Addr* destinations,
-                std::uint16_t* found) noexcept;
+StraightFn<net::Ipv4Addr> ip4;
+StraightFn<net::Ipv6Addr> ip6;
 }  // namespace straight_avx2
 
 namespace straight_avx512 {
-bool supported() noexcept;
-std::size_t ip4(const StraightIngress& in,
-                const StraightBurst& burst,
-                std::uint32_t* lengths,
-                net::Ipv4Addr* destinations,
-                std::uint16_t* found) noexcept;
-std::size_t ip6(const StraightIngress& in,
-                const StraightBurst& burst,
-                std::uint32_t* lengths,
-                net::Ipv6Addr* destinations,
-                std::uint16_t* found) noexcept;
+StraightFn<net::Ipv4Addr> ip4;
+StraightFn<net::Ipv6Addr> ip6;
 }  // namespace straight_avx512
 
 }  // namespace sluice::pipeline

@@ -38,11 +38,7 @@ public:
                  NetdevId out,
                  unsigned family,
                  bool booked = true) noexcept {
-        Buffer& buffer = buffers_[port];
-        const Book entry{book, out, static_cast<std::uint8_t>(family), booked};
-        if (buffer.open.book != entry) [[unlikely]] {
-            begin_run(port, entry);
-        }
+        Buffer& buffer = run_of(port, {book, out, static_cast<std::uint8_t>(family), booked});
         buffer.open.bytes += m->pkt_len;
         buffer.packets[buffer.count++] = m;
         if (buffer.count == kBufferPackets) [[unlikely]] {
@@ -87,6 +83,14 @@ private:
         std::array<Run, kBufferPackets + 1> closed;
     };
 
+    /// The port's buffer, open for what is booked like this.
+    Buffer& run_of(std::uint16_t port, const Book& book) noexcept {
+        Buffer& buffer = buffers_[port];
+        if (buffer.open.book != book) [[unlikely]] {
+            begin_run(port, book);
+        }
+        return buffer;
+    }
     void begin_run(std::uint16_t port, const Book& book) noexcept;
     void flush_port(std::uint16_t port) noexcept;
     void drop_untaken(Buffer& buffer, std::uint32_t sent) noexcept;
@@ -117,11 +121,7 @@ public:
     void open(const fib::Dst& dst) noexcept {
         close();
         out_ = dst.out;
-        buffer_ = &transmit_.buffers_[dst.port];
-        const Book entry{book_, dst.out, family_, true};
-        if (buffer_->open.book != entry) {
-            transmit_.begin_run(dst.port, entry);
-        }
+        buffer_ = &transmit_.run_of(dst.port, {book_, dst.out, family_, true});
         next_ = buffer_->packets.data() + buffer_->count;
         end_ = buffer_->packets.data() + kBufferPackets;
         bytes_ = 0;

@@ -9,7 +9,6 @@
 
 #include "control/flow_member.h"
 #include "nexthop_fixture.h"
-#include "pipeline/context.h"
 #include "pipeline/flow_hash.h"
 #include "support/packet.h"
 
@@ -143,16 +142,11 @@ TEST_F(RouteGet, M_30_AGroupsMemberIsTheOneThatTheFlowTakes) {
             // What a worker computes from such a packet's bytes, and finds behind that.
             Packet packet = v4 ? Packet().ipv4({.src = "10.0.0.9", .dst = "192.0.2.9"})
                                : Packet().ipv6({.src = "fd00::9", .dst = "2001:db8::9"});
-            Bytes bytes = packet.udp({.sport = port, .dport = 53}).bytes();
-            rte_mbuf mbuf{};
-            mbuf.data_len = static_cast<std::uint16_t>(bytes.size());
-            mbuf.pkt_len = mbuf.data_len;
-            pipeline::Packet p;
-            p.m = &mbuf;
-            p.l3 = bytes.data();
+            const Bytes bytes = packet.udp({.sport = port, .dport = 53}).bytes();
             const auto* in = view("p0");
-            const std::uint32_t hash = v4 ? pipeline::flow_hash4(shared.flow_seed, in->hash4, p)
-                                          : pipeline::flow_hash6(shared.flow_seed, in->hash6, p);
+            const std::uint32_t hash =
+                v4 ? pipeline::flow_hash4(shared.flow_seed, in->hash4, bytes)
+                   : pipeline::flow_hash6(shared.flow_seed, in->hash6, bytes);
             const std::uint32_t value = v4 ? in->fib4->lookup_one(query.destination.v4())
                                            : in->fib6->lookup_one(query.destination.v6());
             const fib::Dst& taken = shared.dsts[shared.groups[value]->pick(hash, 0)];

@@ -4,6 +4,7 @@
 import struct
 import time
 
+import pytest
 from frames import inet_sum, l3_offset, udp4, udp6
 
 CACHE_ON = {"idle": "adaptive", "cache": "on"}
@@ -45,6 +46,15 @@ def from4(number, dst, site=0, **options):
 
 def from6(number, dst, site=0, **options):
     return bytes(udp6(src=options.pop("src", f"fd00:{number}::2"), dst=dst, eth=eth(number, site), **options))
+
+
+# What tests of both families are given.
+MAKE = {4: from4, 6: from6}
+FAMILIES = pytest.mark.parametrize("family", [4, 6], ids=["ipv4", "ipv6"])
+# A network behind the hosts, a host in it, and the host of port pN as its gateway.
+PREFIX = {4: "198.51.100.0/24", 6: "2001:db8:51::/48"}
+TARGET = {4: "198.51.100.9", 6: "2001:db8:51::9"}
+GATEWAY = {4: "10.0.{}.2", 6: "fd00:{}::2"}
 
 
 # Many frames: patched bytes, since scapy takes a millisecond for each.

@@ -5,10 +5,8 @@ checks.md M 109-113, cases.md D 55."""
 import pytest
 from bench import WireBench
 from frames import echo4, echo6, l3
-from sites import count_out, eth, flows, from4, from6, host_mac, port, wide
+from sites import FAMILIES, MAKE, count_out, flows, from4, from6, host_mac, port, wide
 
-FAMILIES = pytest.mark.parametrize("family", [4, 6], ids=["ipv4", "ipv6"])
-MAKE = {4: from4, 6: from6}
 DST = {4: "192.0.2.9", 6: "2001:db8:2::9"}
 ROUTES = [{"to": "192.0.2.0/24", "via": "10.0.1.2"}, {"to": "2001:db8:2::/48", "via": "fd00:1::2"}]
 COUNTERS = ("hits", "misses", "stale", "inserts", "bypassed")

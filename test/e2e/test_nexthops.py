@@ -8,14 +8,9 @@ import time
 import pytest
 from bench import WireBench
 from frames import ICMP, IP, Ether, ICMPv6EchoRequest, ICMPv6TimeExceeded, IPv6, Raw, UDP, echo4, echo6, inet_sum, l3, l3_offset
-from sites import count_out, eth, flows, from4, from6, host_mac, wide, with_ports
+from sites import FAMILIES, GATEWAY, MAKE, PREFIX, TARGET, count_out, eth, flows, from4, from6, host_mac, wide, with_ports
 
 FLOWS = 3000
-PREFIX = {4: "198.51.100.0/24", 6: "2001:db8:51::/48"}
-TARGET = {4: "198.51.100.9", 6: "2001:db8:51::9"}
-GATEWAY = {4: "10.0.{}.2", 6: "fd00:{}::2"}
-MAKE = {4: from4, 6: from6}
-FAMILIES = pytest.mark.parametrize("family", [4, 6], ids=["ipv4", "ipv6"])
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +53,7 @@ def shown(bench, nexthop):
 def spread(bench, family=4, count=FLOWS, frames=None, into="p0"):
     """Packets per port of many flows; none is lost, and the counters of the next hops say the same."""
     out = count_out(bench, frames or flows(MAKE[family](0, TARGET[family]), count), into)
-    assert sum(out.values()) == (len(frames) if frames else count), out
+    assert sum(out.values()) == (len(frames) if frames else count), (out, bench.ctl.json("stats", "drops"))
     return out
 
 

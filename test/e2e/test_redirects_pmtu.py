@@ -8,10 +8,8 @@ from bench import Base, WireBench
 from frames import (ICMP, IP, R0, Ether, ICMPv6DestUnreach, ICMPv6EchoReply, ICMPv6PacketTooBig, IPv6, Raw, echo4, echo6,
                     forwarded_l3, l3)
 from netns import Namespace
-from sites import CACHE_ON, eth, from4, from6, host_mac, neighbors, port, wide
+from sites import FAMILIES, MAKE, CACHE_ON, eth, from4, host_mac, neighbors, port, wide
 
-FAMILIES = pytest.mark.parametrize("family", [4, 6], ids=["ipv4", "ipv6"])
-MAKE = {4: from4, 6: from6}
 OTHER = "02:aa:00:00:00:03"  # the router that is nearer
 SOURCES = {4: [f"10.0.0.{n}" for n in range(10, 20)], 6: [f"fd00:0::{n}" for n in range(10, 20)]}
 BEHIND = {4: "198.51.100.9", 6: "2001:db8:51::9"}

@@ -4,15 +4,10 @@
 
 import pytest
 from bench import WireBench
-from sites import count_out, flows, from4, from6, wide
+from sites import FAMILIES, GATEWAY, MAKE, PREFIX, TARGET, count_out, flows, from4, wide
 
 FLOWS = 1000
-PREFIX = {4: "198.51.100.0/24", 6: "2001:db8:51::/48"}
-TARGET = {4: "198.51.100.9", 6: "2001:db8:51::9"}
-GATEWAY = {4: "10.0.{}.2", 6: "fd00:{}::2"}
 SOURCE = {4: "10.0.0.2", 6: "fd00::2"}
-MAKE = {4: from4, 6: from6}
-FAMILIES = pytest.mark.parametrize("family", [4, 6], ids=["ipv4", "ipv6"])
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,8 @@ import random
 import pytest
 from bench import WireBench
 from frames import echo4, echo6, l3
-from sites import CACHE_ON, count_out, eth, from4, from6, host_mac, neighbors, port, wide
+from sites import FAMILIES, MAKE, count_out, eth, host_mac, port, wide
 
-MAKE = {4: from4, 6: from6}
 DST = {4: "192.0.2.9", 6: "2001:db8:2::9"}
 # Sources by what the router thinks of them: behind p0, behind p3, nowhere.
 HERE = {4: "198.51.100.7", 6: "2001:db8:51::7"}
@@ -17,7 +16,6 @@ NOWHERE = {4: "100.64.0.7", 6: "2001:db8:64::7"}
 ROUTES = [{"to": "192.0.2.0/24", "via": "10.0.1.2"}, {"to": "2001:db8:2::/48", "via": "fd00:1::2"},
           {"to": "198.51.100.0/24", "via": "10.0.0.2"}, {"to": "2001:db8:51::/48", "via": "fd00:0::2"},
           {"to": "203.0.113.0/24", "via": "10.0.3.2"}, {"to": "2001:db8:113::/48", "via": "fd00:3::2"}]
-FAMILIES = pytest.mark.parametrize("family", [4, 6], ids=["ipv4", "ipv6"])
 
 
 @pytest.fixture(scope="module")

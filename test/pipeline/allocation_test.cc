@@ -10,6 +10,7 @@
 #include <rte_mbuf.h>
 
 #include "net/wire.h"
+#include "support/every_kind.h"
 #include "support/packet.h"
 #include "support/stage_bench.h"
 
@@ -44,18 +45,8 @@ class Allocation : public StageBench {};
 
 TEST_F(Allocation, none_on_the_packet_path) {
     add_route("198.51.100.0/24", {.via = "10.0.1.2", .dev = kP1, .mtu = 576});
-    const std::vector<Bytes> frames{
-        Packet().eth().ipv4().udp().bytes(),
-        Packet().eth().ipv6().udp().bytes(),
-        Packet().eth().ipv4({.dst = "198.51.100.1"}).udp().payload(1400).bytes(),
-        Packet().eth().ipv4({.ttl = 1}).udp().bytes(),
-        Packet().eth().ipv6({.hop_limit = 1}).udp().bytes(),
-        Packet().eth().ipv4({.dst = "10.0.1.77"}).udp().bytes(),
-        Packet().eth().ipv6({.dst = "fd00:1::77"}).udp().bytes(),
-        Packet().eth().ipv4({.dst = "10.0.0.1"}).icmp(net::icmp::kEcho).bytes(),
-        Packet().eth().ipv6({.dst = "fd00::1"}).icmp6(net::icmp6::kEcho).bytes(),
-        Packet().eth({.dst = net::kBroadcastMac}).arp().bytes(),
-        Packet().eth().ipv4({.checksum = std::uint16_t{1}}).udp().bytes()};
+    std::vector<Bytes> frames = frames_of_every_kind();
+    frames.push_back(Packet().eth().ipv4({.checksum = std::uint16_t{1}}).udp().bytes());
     std::vector<rte_mbuf*> burst;
     for (const Bytes& frame : frames) {
         burst.push_back(mbuf_of(frame));
@@ -68,6 +59,14 @@ TEST_F(Allocation, none_on_the_packet_path) {
     t_watched = false;
     EXPECT_EQ(t_allocations, 0U);
     EXPECT_EQ(counters(kP0).forwarded, 6U);
+
+    // A burst that is all on the straight way takes another one.
+    const std::vector<rte_mbuf*> uniform{mbuf_of(frames[1]), mbuf_of(frames[1])};
+    t_watched = true;
+    receive(kP0, uniform);
+    t_watched = false;
+    EXPECT_EQ(t_allocations, 0U);
+    EXPECT_EQ(counters(kP0).forwarded, 8U);
 
     // The counter counts.
     t_watched = true;

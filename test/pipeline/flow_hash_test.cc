@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <functional>
 #include <set>
+#include <span>
 #include <string>
 
 #include <gtest/gtest.h>
 
 #include "fib/netdev_view.h"
+#include "net/wire.h"
 #include "support/packet.h"
 #include "support/stage_bench.h"
 
@@ -39,16 +41,10 @@ protected:
     std::uint32_t hash(const Packet& packet,
                        const fib::FlowHashFields& fields,
                        std::uint64_t seed = kSeed) {
-        rte_mbuf* m = mbuf_of(packet.bytes());
-        pipeline::Packet p;
-        p.m = m;
-        p.l3 = rte_pktmbuf_mtod_offset(m, std::uint8_t*, 14);
-        p.l2_bytes = 14;
-        const bool v6 = (p.l3[0] >> 4U) == 6;
-        const std::uint32_t h =
-            v6 ? pipeline::flow_hash6(seed, fields, p) : pipeline::flow_hash4(seed, fields, p);
-        rte_pktmbuf_free(m);
-        return h;
+        const Bytes frame = packet.bytes();
+        const auto l3 = std::span(frame).subspan(sizeof(net::EthernetHeader));
+        return (l3[0] >> 4U) == 6 ? pipeline::flow_hash6(seed, fields, l3)
+                                  : pipeline::flow_hash4(seed, fields, l3);
     }
     /// Of 4,096 packets of a kind, how many go by the first of two equal paths.
     unsigned first_path(const std::function<Packet(unsigned)>& make,

@@ -34,10 +34,6 @@ protected:
                                                                 {.table = &fib4()}};
         policy_ = fib::Ipv4Policy::compile(rules, 0, reclaimer()).value();
         netdev(kP0).policy4 = policy_.get();
-        netdev(kP0).local = std::make_shared<const fib::LocalAddresses>(
-            std::vector<net::Ipv4Addr>{V4("10.0.0.1"), V4("10.0.1.1")},
-            std::vector<net::Ipv6Addr>{},
-            std::vector<net::Ipv4Addr>{V4("10.0.0.255"), V4("10.0.1.255")});
         bump();
     }
     std::unique_ptr<fib::Ipv4Lpm> other_;

@@ -169,8 +169,10 @@ TEST_F(Straight, LetsThroughOnlyWhatTheCloserLookWould) {
         const auto bytes = static_cast<std::uint32_t>(frame.size());
         const std::size_t l2 = tagged ? 18 : 14;
         const std::span<const std::uint8_t> l3 = std::span(frame).subspan(l2);
-        const std::uint16_t length4 = straight_frame4(in, frame.data(), bytes);
-        const std::uint16_t length6 = straight_frame6(in, frame.data(), bytes);
+        const std::uint16_t length4 =
+            pipeline::straight_length<net::Ipv4Addr>(in, l3.data(), bytes);
+        const std::uint16_t length6 =
+            pipeline::straight_length<net::Ipv6Addr>(in, l3.data(), bytes);
         ASSERT_TRUE(length4 == 0 || length6 == 0);
         if (length4 == 0 && length6 == 0) {
             continue;

@@ -167,7 +167,7 @@ NetdevId StageBench::add_netdev(const NetdevSpec& spec) {
     view->mac = spec.mac;
     view->fib4 = fib4_.get();
     view->fib6 = fib6_.get();
-    view->local = std::make_shared<const fib::LocalAddresses>(own4_, own6_);
+    view->local = std::make_shared<const fib::LocalAddresses>(own4_, own6_, broadcasts4_);
     view->link_local = net::link_local_from_mac(spec.mac);
     if (spec.vlan != 0) {
         auto& table = netdev(spec.parent).vlans;
@@ -185,7 +185,7 @@ NetdevId StageBench::add_netdev(const NetdevSpec& spec) {
 }
 
 void StageBench::refresh_local() {
-    const auto local = std::make_shared<const fib::LocalAddresses>(own4_, own6_);
+    const auto local = std::make_shared<const fib::LocalAddresses>(own4_, own6_, broadcasts4_);
     for (const auto& [id, view] : views_) {
         view->local = local;
     }
@@ -201,6 +201,7 @@ void StageBench::add_address(NetdevId id, std::string_view text) {
         own4_.push_back(address.address.v4());
         add_route(host + "/32", {.type = fib::DstType::kLocal, .dev = id});
         if (const auto broadcast = address.broadcast()) {
+            broadcasts4_.push_back(*broadcast);
             add_route(broadcast->to_string() + "/32",
                       {.type = fib::DstType::kBroadcast, .dev = id});
         }

@@ -165,7 +165,7 @@ private:
     std::map<NetdevId, std::unique_ptr<fib::NetdevView>> views_;
     std::multimap<std::pair<NetdevId, net::IpAddr>, fib::DstIndex> dsts_of_;
     std::map<std::pair<NetdevId, net::IpAddr>, Mac> macs_;
-    std::vector<net::Ipv4Addr> own4_;
+    std::vector<net::Ipv4Addr> own4_, broadcasts4_;
     std::vector<net::Ipv6Addr> own6_;
     std::vector<std::unique_ptr<Worker>> workers_;
     stats::Block control_;
