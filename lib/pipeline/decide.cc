@@ -139,12 +139,14 @@ DstIndex member_of(const Context& c, std::uint32_t value, const Packet& p) noexc
     return any_exceptions(c) ? with_exception<F>(c, *p.in, member, F::destination(p)) : member;
 }
 
-/// May a packet whose source's route is `value` come in by `in`? (RFC 3704 2.2, 2.3)
+/// May a packet whose source's route is `value` come in by `in`? (RFC 3704 2.2, 2.3) A route over
+/// what is gone vouches for nobody: it is taken out some time later, without another generation.
 bool leads_back(const Context& c, const NetdevView& in, std::uint32_t value) noexcept {
     const auto fits = [&](DstIndex index) {
         const fib::Dst& dst = c.shared.dsts[index];
         return (dst.type == DstType::kUnicast || dst.type == DstType::kConnected) &&
-               (in.source_validation == fib::SourceValidation::kLoose || dst.out == in.id);
+               (in.source_validation == fib::SourceValidation::kLoose || dst.out == in.id) &&
+               (dst.state.load(std::memory_order_acquire) & fib::Dst::kGone) == 0;
     };
     if ((value & fib::kGroupBit) == 0) {
         return fits(value);

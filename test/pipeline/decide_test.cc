@@ -631,6 +631,26 @@ TEST_F(Validation, C_23_X_03_a_resilient_group_leads_back_as_long_as_a_bucket_do
     EXPECT_EQ(drop_of(to4("192.0.2.9", "172.16.0.1")), DropReason::kSourceInvalid);
 }
 
+// Routes of a removed netdev are taken out in slices, which bump nothing.
+TEST_F(Validation, C_23_X_02_a_route_over_what_is_gone_vouches_for_no_source) {
+    netdev(kP0).source_validation = fib::SourceValidation::kLoose;
+    const fib::DstIndex over4 = add_dst(net::Family::kIpv4, {.via = "10.0.1.2", .dev = kP1});
+    const fib::DstIndex over6 = add_dst(net::Family::kIpv6, {.via = "fd00:1::2", .dev = kP1});
+    set_route("172.16.0.0/12", over4);
+    set_route("2001:db8:9::/48", over6);
+    const Bytes frame4 = to4("192.0.2.9", "172.16.0.1");
+    const Bytes frame6 = to6("2001:db8:2::9", "2001:db8:9::1");
+    EXPECT_EQ(drop_of(frame4), DropReason::kNone);
+    EXPECT_EQ(drop_of(frame6), DropReason::kNone);
+    fib::repoint_to_blackhole(shared().dsts.writable(over4));
+    fib::repoint_to_blackhole(shared().dsts.writable(over6));
+    bump();
+    for (int i = 0; i < 2; ++i) {
+        EXPECT_EQ(drop_of(frame4), DropReason::kSourceInvalid);
+        EXPECT_EQ(drop_of(frame6), DropReason::kSourceInvalid);
+    }
+}
+
 TEST_F(Validation, a_source_is_valid_only_where_it_was_seen) {
     netdev(kP0).source_validation = fib::SourceValidation::kStrict;
     netdev(kP1).source_validation = fib::SourceValidation::kStrict;
