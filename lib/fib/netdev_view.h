@@ -36,10 +36,7 @@ public:
         return maybe(hash(a)) && std::ranges::binary_search(v6_, a);
     }
 
-    /// False: it is none of them. By its words in memory order.
-    bool may_contain(std::uint32_t v4) const noexcept { return maybe(hash(v4)); }
-    using Words = std::array<std::uint32_t, 4>;
-    bool may_contain(const Words& v6) const noexcept { return maybe(hash(v6)); }
+    using Words = std::array<std::uint32_t, 4>;  // of an IPv6 address, in memory order
 
     /// The filter, for those who ask about many at once: bit hash(a) is set for each address a.
     const std::uint32_t* filter() const noexcept { return filter_.data(); }

@@ -66,6 +66,10 @@ struct Ipv4Addr {
     constexpr bool is_limited_broadcast() const noexcept { return host() == 0xffffffffU; }
     constexpr bool is_link_local() const noexcept { return bytes[0] == 169 && bytes[1] == 254; }
     friend constexpr auto operator<=>(const Ipv4Addr&, const Ipv4Addr&) = default;
+    // The library compares arrays by calling memcmp.
+    friend constexpr bool operator==(const Ipv4Addr& a, const Ipv4Addr& b) noexcept {
+        return std::bit_cast<std::uint32_t>(a.bytes) == std::bit_cast<std::uint32_t>(b.bytes);
+    }
 };
 
 struct Ipv6Addr {

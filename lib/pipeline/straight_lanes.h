@@ -60,6 +60,22 @@ SLUICE_LANES inline Mask fits(Vec length, Vec room) noexcept {
                   both(greater(all(kMinFrame + 1 - kL2), room), greater(room, length)));
 }
 
+/// The lanes of `found` whose source is not the router's own: those that the filter says it of
+/// (`strange`), and of the others those that it is wrong about.
+template <class Addr>
+SLUICE_LANES inline unsigned without_own(const StraightIngress& in,
+                                         unsigned found,
+                                         unsigned strange,
+                                         const Packet* packets) noexcept {
+    for (unsigned suspects = found & ~strange; suspects != 0; suspects &= suspects - 1) {
+        const auto i = static_cast<unsigned>(std::countr_zero(suspects));
+        if (is_own_source<Addr>(in, packets[i].l3)) {
+            found &= ~(1U << i);
+        }
+    }
+    return found;
+}
+
 template <std::uint32_t kL2>
 [[gnu::always_inline]] SLUICE_LANES inline unsigned look(const StraightIngress& in,
                                                          unsigned links,
@@ -77,7 +93,7 @@ template <std::uint32_t kL2>
 
     Vec bad = xor_(low8(first), all(net::Ipv4Header::kNoOptions));
     bad = or_(bad, and_(ip.w[0], all(0xff3f'0000)));  // MF, offset
-    bad = or_(bad, in_filter(*in.local, times(source, all(fib::LocalAddresses::kFactor4))));
+    const Vec own = in_filter(*in.local, times(source, all(fib::LocalAddresses::kFactor4)));
 
     Vec sum = add(low16(first), high16(first));
     for (const Vec& w : ip.w) {
@@ -96,7 +112,8 @@ template <std::uint32_t kL2>
     fine = both(fine, fits<kL2>(length, room));
     fine = both(fine, greater(length, all(sizeof(net::Ipv4Header) - 1)));
     fine = both(fine, greater(ttl, all(1)));
-    return links & bits_of(but_not(fine, unhosted));
+    return without_own<net::Ipv4Addr>(
+        in, links & bits_of(but_not(fine, unhosted)), bits_of(equal(own, all(0))), packets);
 }
 
 template <std::uint32_t kL2>
@@ -128,10 +145,10 @@ template <std::uint32_t kL2>
     const Vec s = sub(low8(source[0]), all(1)), d = sub(low8(destination), all(1));
     const Mask unhosted = greater_unsigned(greatest(s, d), all(0xfc));
 
-    Mask fine = both(equal(own, all(0)), fits<kL2>(length, room));
-    fine = both(fine, greater(all(0x10000), length));
+    Mask fine = both(fits<kL2>(length, room), greater(all(0x10000), length));
     fine = both(fine, greater(high8(head), all(1)));
-    return links & bits_of(but_not(fine, unhosted));
+    return without_own<net::Ipv6Addr>(
+        in, links & bits_of(but_not(fine, unhosted)), bits_of(equal(own, all(0))), packets);
 }
 
 template <std::uint32_t kL2, class Addr>

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -244,6 +245,66 @@ TEST_F(Straight, Rows) {
             const auto all = burst_of(std::vector<Bytes>(20, frame), in);
             const std::size_t found = all->look4(impl, in) + all->look6(impl, in);
             EXPECT_EQ(found, row.straight ? 20U : 0U) << row.name << " by " << impl.name;
+        }
+    }
+}
+
+/// An address out of 198.51.0.0/16 or 2001:db8::/96 that shares its bit of the filter with one of
+/// the router's own.
+template <class Addr>
+Addr mistaken(const fib::LocalAddresses& local, Addr a) {
+    const auto words = std::bit_cast<std::array<std::uint32_t, sizeof(Addr) / 4>>(a.bytes);
+    for (std::uint32_t n = 0; n < 0x10000; ++n) {
+        auto with = words;
+        with.back() |= n << 16U;
+        std::uint32_t hash = with[0] * fib::LocalAddresses::kFactor4;
+        if constexpr (sizeof(Addr) == 16) {
+            hash = 0;
+            for (std::size_t i = 0; i < with.size(); ++i) {
+                hash += with[i] * fib::LocalAddresses::kFactors6[i];
+            }
+        }
+        hash >>= 32U - fib::LocalAddresses::kFilterBits;
+        if ((local.filter()[hash / 32U] >> hash % 32U & 1U) != 0) {
+            std::memcpy(a.bytes.data(), with.data(), sizeof(Addr));
+            return a;
+        }
+    }
+    ADD_FAILURE() << "the filter mistakes nobody";
+    return a;
+}
+
+// One such host would make every burst that it is in a slow one.
+TEST_F(Straight, WhomTheFilterMistakesForTheRouterIsNoExceptionEither) {
+    const StraightIngress in(view);
+    const std::string stranger4 =
+        mistaken<net::Ipv4Addr>(*view.local, V4("198.51.0.0")).to_string();
+    const std::string stranger6 =
+        mistaken<net::Ipv6Addr>(*view.local, V6("2001:db8::")).to_string();
+    const auto from4 = [](const char* source) {
+        return Packet().eth().ipv4({.src = source}).udp().payload(18).bytes();
+    };
+    const auto from6 = [](const char* source) {
+        return Packet().eth().ipv6({.src = source}).udp().payload(18).bytes();
+    };
+    std::vector<Bytes> frames4;
+    std::vector<Bytes> frames6;
+    for (std::size_t i = 0; i < 32; ++i) {
+        frames4.push_back(from4(i % 5 == 0 ? "10.0.1.1" : stranger4.c_str()));
+        frames6.push_back(from6(i % 5 == 0 ? "fd00:1::1" : stranger6.c_str()));
+    }
+    for (const StraightImpl& impl : pipeline::straight_impls()) {
+        if (!impl.supported()) {
+            continue;
+        }
+        SCOPED_TRACE(impl.name);
+        const auto all4 = burst_of(frames4, in);
+        const auto all6 = burst_of(frames6, in);
+        EXPECT_EQ(all4->look4(impl, in), 25U);
+        EXPECT_EQ(all6->look6(impl, in), 25U);
+        for (std::size_t i = 0; i < 32; ++i) {
+            EXPECT_EQ(all4->burst.ip4[i / 16] >> i % 16 & 1U, i % 5 == 0 ? 0U : 1U) << i;
+            EXPECT_EQ(all6->burst.ip6[i / 16] >> i % 16 & 1U, i % 5 == 0 ? 0U : 1U) << i;
         }
     }
 }
