@@ -112,6 +112,7 @@ void probe_others(CacheView<Addr>& cache,
                   std::uint32_t* values,
                   const Stamp* stamps,
                   std::uint16_t* misses,
+                  std::uint32_t* places,
                   CacheProbed& probed) noexcept {
     const auto count = static_cast<std::uint32_t>(addresses.size());
     if (probed.misses > 4 + count - count / 8) {
@@ -130,7 +131,7 @@ void probe_others(CacheView<Addr>& cache,
             const bool here = (bucket.key(way) == key) & (bucket.values[way] != kNoRoute);
             has |= static_cast<unsigned>(here) << way;
         }
-        const auto way = static_cast<std::size_t>(std::countr_zero(has | 1U << (kCacheWays - 1)));
+        const std::size_t way = first_way(has);
         const bool stale = (has != 0) & (bucket.stamps[way] != stamps[i]);
         if (stale) [[unlikely]] {
             bucket.values[way] = kNoRoute;
@@ -139,6 +140,9 @@ void probe_others(CacheView<Addr>& cache,
         }
         const std::uint32_t hit = has != 0 ? 1 : 0;
         values[i] = bucket.values[way] & (0U - hit);
+        if (places != nullptr) {
+            places[i] = cache.place(at, way);
+        }
         std::array<std::uint32_t*, 2> const used{&unused, &cache.last_used(at, way)};
         *used[hit] = cache.now - count + i + 1;
         misses[left] = i;
@@ -154,12 +158,13 @@ CacheProbed DstCache<Addr>::probe(const Generations<Addr>& generations,
                                   const std::uint32_t* tails,
                                   std::uint32_t* values,
                                   Stamp* stamps,
-                                  std::uint16_t* misses) noexcept {
+                                  std::uint16_t* misses,
+                                  std::uint32_t* places) noexcept {
     CacheView<Addr>& cache = store_->view;
     CacheProbed probed =
-        store_->probe(cache, generations, addresses, tails, values, stamps, misses);
+        store_->probe(cache, generations, addresses, tails, values, stamps, misses, places);
     if (probed.misses != 0) {
-        probe_others(cache, addresses, tails, values, stamps, misses, probed);
+        probe_others(cache, addresses, tails, values, stamps, misses, places, probed);
     }
     return probed;
 }

@@ -52,13 +52,15 @@ public:
     /// for a miss; stamps[i] what insert() is to be given: the generation of the address before
     /// anything was looked up. misses[0..Probed::misses) become the positions of the misses,
     /// ascending. At most kMaxBurst addresses; arrays of `addresses.size()`, but `misses` rounded
-    /// up to 16. Runs of one key are looked for once (C-10's hint).
+    /// up to 16. Runs of one key are looked for once (C-10's hint). places[i], unless null, becomes
+    /// the number of the entry that was hit; some number below entries() for a miss.
     Probed probe(const Generations<Addr>& generations,
                  std::span<const Addr> addresses,
                  const std::uint32_t* tails,
                  std::uint32_t* values,
                  Stamp* stamps,
-                 std::uint16_t* misses) noexcept;
+                 std::uint16_t* misses,
+                 std::uint32_t* places = nullptr) noexcept;
 
     /// Puts a decision in: in the place of the same key if it is there, else into the first empty
     /// way of its two buckets, else in that of the longest unused of both (C-31, C-32). An entry

@@ -44,12 +44,14 @@ SLUICE_CACHE_AVX2 inline __m128i ways_with_key(const CacheBucket<net::Ipv6Addr>&
 }
 
 /// The value for one packet in the way that holds it, zero elsewhere, and the time of the hit
-/// noted; `stale` becomes other than zero when the key is there under another stamp.
-template <class Addr>
+/// noted; `stale` becomes other than zero when the key is there under another stamp. With kPlaces
+/// places[lane] becomes the entry's number.
+template <bool kPlaces, class Addr>
 SLUICE_CACHE_AVX2 inline __m128i probe_one(const CacheView<Addr>& cache,
                                            const CacheChunk<Addr>& chunk,
                                            std::size_t lane,
-                                           Stale& stale) noexcept {
+                                           Stale& stale,
+                                           std::uint32_t* places) noexcept {
     const std::size_t at = chunk.buckets[lane];
     const CacheBucket<Addr>& bucket = cache.buckets[at];
     const __m128i found = ways_with_key(bucket, chunk, lane);
@@ -58,6 +60,10 @@ SLUICE_CACHE_AVX2 inline __m128i probe_one(const CacheView<Addr>& cache,
     stale = _mm_or_si128(stale, _mm_xor_si128(valid, found));
     auto* used = reinterpret_cast<__m128i*>(&cache.last_used(at, 0));
     _mm_store_si128(used, _mm_blendv_epi8(_mm_load_si128(used), set4(chunk.now[lane]), valid));
+    if constexpr (kPlaces) {
+        places[lane] = cache.place(
+            at, first_way(static_cast<unsigned>(_mm_movemask_ps(_mm_castsi128_ps(valid)))));
+    }
     return _mm_and_si128(valid, load4(bucket.values.data()));
 }
 

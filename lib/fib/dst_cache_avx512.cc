@@ -44,12 +44,14 @@ SLUICE_CACHE_AVX512 inline __mmask8 ways_with_key(const CacheBucket<net::Ipv6Add
 }
 
 /// The value for one packet in the way that holds it, zero elsewhere, and the time of the hit
-/// noted; `stale` gets a bit when the key is there under another stamp.
-template <class Addr>
+/// noted; `stale` gets a bit when the key is there under another stamp. With kPlaces places[lane]
+/// becomes the entry's number.
+template <bool kPlaces, class Addr>
 SLUICE_CACHE_AVX512 inline __m128i probe_one(const CacheView<Addr>& cache,
                                              const CacheChunk<Addr>& chunk,
                                              std::size_t lane,
-                                             Stale& stale) noexcept {
+                                             Stale& stale,
+                                             std::uint32_t* places) noexcept {
     const std::size_t at = chunk.buckets[lane];
     const CacheBucket<Addr>& bucket = cache.buckets[at];
     const __mmask8 found = ways_with_key(bucket, chunk, lane);
@@ -57,6 +59,9 @@ SLUICE_CACHE_AVX512 inline __m128i probe_one(const CacheView<Addr>& cache,
         _mm_mask_cmpeq_epi32_mask(found, load4(bucket.stamps.data()), set4(chunk.stamps[lane]));
     stale = _kor_mask8(stale, _kandn_mask8(valid, found));
     _mm_mask_storeu_epi32(&cache.last_used(at, 0), valid, set4(chunk.now[lane]));
+    if constexpr (kPlaces) {
+        places[lane] = cache.place(at, first_way(valid));
+    }
     return _mm_maskz_loadu_epi32(valid, bucket.values.data());
 }
 

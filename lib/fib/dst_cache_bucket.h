@@ -20,6 +20,11 @@ namespace sluice::fib {
 
 inline constexpr std::size_t kCacheWays = 4;
 
+/// The first way that has its bit in `ways`, the last one if none has.
+inline std::size_t first_way(unsigned ways) noexcept {
+    return static_cast<std::size_t>(std::countr_zero(ways | 1U << (kCacheWays - 1)));
+}
+
 template <class Addr>
 struct CacheKey;
 template <class Addr>
@@ -153,6 +158,10 @@ struct CacheView {
             return buckets[bucket].used[way];
         }
     }
+    /// The number of an entry.
+    static std::uint32_t place(std::size_t bucket, std::size_t way) noexcept {
+        return static_cast<std::uint32_t>(bucket * kCacheWays + way);
+    }
     /// The way that holds the key, kCacheWays if none does.
     std::size_t find(std::size_t bucket, const CacheKey<Addr>& key) const noexcept {
         for (std::size_t way = 0; way < kCacheWays; ++way) {
@@ -181,7 +190,8 @@ CacheProbed probe_scalar(CacheView<Addr>& cache,
                          const std::uint32_t* tails,
                          std::uint32_t* values,
                          Stamp* stamps,
-                         std::uint16_t* misses) noexcept {
+                         std::uint16_t* misses,
+                         std::uint32_t* places) noexcept {
     CacheProbed probed;
     for (std::size_t i = 0; i < addresses.size(); ++i) {
         ++cache.now;
@@ -190,6 +200,9 @@ CacheProbed probe_scalar(CacheView<Addr>& cache,
         stamps[i] = generations.stamp(addresses[i]);
         probed.stale += cache.drop_stale(bucket, key, stamps[i]) ? 1 : 0;
         const std::size_t way = cache.find(bucket, key);
+        if (places != nullptr) {
+            places[i] = cache.place(bucket, way % kCacheWays);
+        }
         if (way == kCacheWays) {
             values[i] = kNoRoute;
             misses[probed.misses++] = static_cast<std::uint16_t>(i);

@@ -28,7 +28,8 @@ using CacheProbeFn = CacheProbed (*)(CacheView<Addr>&,
                                      const std::uint32_t* tails,
                                      std::uint32_t* values,
                                      Stamp* stamps,
-                                     std::uint16_t* misses) noexcept;
+                                     std::uint16_t* misses,
+                                     std::uint32_t* places) noexcept;
 
 /// One way to probe caches. All leave the same answers and the same cache; the scalar one is the
 /// oracle.

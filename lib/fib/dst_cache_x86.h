@@ -30,7 +30,8 @@ namespace sluice::fib {
                      const std::uint32_t* tails,           \
                      std::uint32_t* values,                \
                      Stamp* stamps,                        \
-                     std::uint16_t* misses) noexcept
+                     std::uint16_t* misses,                \
+                     std::uint32_t* places) noexcept
 
 namespace cache_avx512 {
 bool supported() noexcept;

@@ -6,24 +6,26 @@
 
 namespace {
 
-template <class Addr>
+/// Packet `lane` and the three behind it. `places`: of the chunk.
+template <bool kPlaces, class Addr>
 SLUICE_CACHE_TARGET inline __m128i probe_four(const CacheView<Addr>& cache,
                                               const CacheChunk<Addr>& chunk,
                                               std::size_t lane,
-                                              Stale& stale) noexcept {
+                                              Stale& stale,
+                                              std::uint32_t* places) noexcept {
     // In this order: the last use of a key is the one to be noted.
-    const __m128i a = probe_one(cache, chunk, lane, stale);
-    const __m128i b = probe_one(cache, chunk, lane + 1, stale);
-    const __m128i c = probe_one(cache, chunk, lane + 2, stale);
-    const __m128i d = probe_one(cache, chunk, lane + 3, stale);
+    const __m128i a = probe_one<kPlaces>(cache, chunk, lane, stale, places);
+    const __m128i b = probe_one<kPlaces>(cache, chunk, lane + 1, stale, places);
+    const __m128i c = probe_one<kPlaces>(cache, chunk, lane + 2, stale, places);
+    const __m128i d = probe_one<kPlaces>(cache, chunk, lane + 3, stale, places);
     return one_of_each(a, b, c, d);
 }
 
-template <class Addr>
+template <bool kPlaces, class Addr>
 SLUICE_CACHE_TARGET inline SLUICE_CACHE_PROBE(probe, Addr) {
     const std::size_t count = addresses.size();
     if (count < kCacheChunk) {
-        return probe_scalar(cache, generations, addresses, tails, values, stamps, misses);
+        return probe_scalar(cache, generations, addresses, tails, values, stamps, misses, places);
     }
     const CacheView<Addr> view = cache;  // a copy, which nothing that is stored can alias
     CacheProbed probed;
@@ -38,11 +40,16 @@ SLUICE_CACHE_TARGET inline SLUICE_CACHE_PROBE(probe, Addr) {
         forget_registers(chunk);
         __m256i value;
         if (run != 0) {
-            const __m128i one = probe_one(view, chunk, kCacheChunk - 1, stale);
+            std::uint32_t* const its = kPlaces ? places + last : nullptr;
+            const __m128i one = probe_one<kPlaces>(view, chunk, kCacheChunk - 1, stale, its);
             value = _mm256_broadcastd_epi32(one_of_each(one, one, one, one));
+            if constexpr (kPlaces) {
+                std::fill_n(places + first, run, its[kCacheChunk - 1]);
+            }
         } else {
-            const __m128i low = probe_four(view, chunk, 0, stale);
-            const __m128i high = probe_four(view, chunk, 4, stale);
+            std::uint32_t* const its = kPlaces ? places + first : nullptr;
+            const __m128i low = probe_four<kPlaces>(view, chunk, 0, stale, its);
+            const __m128i high = probe_four<kPlaces>(view, chunk, 4, stale, its);
             value = _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
         }
         const std::uint32_t missed = zeros(value);
@@ -66,8 +73,16 @@ SLUICE_CACHE_TARGET inline SLUICE_CACHE_PROBE(probe, Addr) {
 }  // namespace
 
 SLUICE_CACHE_TARGET SLUICE_CACHE_PROBE(probe4, net::Ipv4Addr) {
-    return probe<net::Ipv4Addr>(cache, generations, addresses, tails, values, stamps, misses);
+    return places == nullptr
+               ? probe<false, net::Ipv4Addr>(
+                     cache, generations, addresses, tails, values, stamps, misses, nullptr)
+               : probe<true, net::Ipv4Addr>(
+                     cache, generations, addresses, tails, values, stamps, misses, places);
 }
 SLUICE_CACHE_TARGET SLUICE_CACHE_PROBE(probe6, net::Ipv6Addr) {
-    return probe<net::Ipv6Addr>(cache, generations, addresses, tails, values, stamps, misses);
+    return places == nullptr
+               ? probe<false, net::Ipv6Addr>(
+                     cache, generations, addresses, tails, values, stamps, misses, nullptr)
+               : probe<true, net::Ipv6Addr>(
+                     cache, generations, addresses, tails, values, stamps, misses, places);
 }

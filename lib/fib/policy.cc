@@ -127,15 +127,19 @@ struct AddressClasses {
     }
 };
 
+// Fields of the transport header hold of each class its part of the number of a combination: see
+// Compiled::combination().
+
 /// Ports by the interval between the ends of the rules' ranges that they are in.
 struct PortClasses {
-    std::vector<std::uint32_t> starts;   // of the intervals but the first
-    std::vector<std::uint16_t> classes;  // by interval
-    std::uint16_t without_ports = 0;
+    std::vector<std::uint32_t> starts;  // of the intervals but the first
+    std::vector<std::uint32_t> parts;   // by interval
+    std::uint32_t without_ports = 0;
     std::vector<RuleSet> sets;
 
+    /// `factor` times the class is its part.
     template <class Rules, class Field>
-    void build(const Rules& rules, Field field) {
+    void build(const Rules& rules, Field field, std::uint32_t factor) {
         for (const auto* rule : rules) {
             if (rule->*field) {
                 starts.push_back((rule->*field)->first);
@@ -145,19 +149,19 @@ struct PortClasses {
         std::ranges::sort(starts);
         starts.erase(std::ranges::unique(starts).begin(), starts.end());
         Classes found;
-        without_ports =
-            found.number_of(select(rules, [&](const auto& rule) { return !(rule.*field); }));
-        classes.push_back(without_ports);  // below the first start
+        without_ports = factor * found.number_of(select(
+                                     rules, [&](const auto& rule) { return !(rule.*field); }));
+        parts.push_back(without_ports);  // below the first start
         for (const std::uint32_t start : starts) {
-            classes.push_back(found.number_of(select(rules, [&](const auto& rule) {
+            parts.push_back(factor * found.number_of(select(rules, [&](const auto& rule) {
                 return !(rule.*field) ||
                        ((rule.*field)->first <= start && start <= (rule.*field)->last);
             })));
         }
         sets = std::move(found.sets);
     }
-    std::uint16_t classify(bool has_ports, std::uint16_t port) const noexcept {
-        if (!has_ports || starts.empty()) {
+    std::uint32_t part(bool has_ports, std::uint16_t port) const noexcept {
+        if (starts.empty()) {
             return without_ports;
         }
         // Ports of real traffic are hard to guess for a branch.
@@ -165,19 +169,21 @@ struct PortClasses {
         for (std::size_t n = starts.size(); n > 1; n -= n / 2) {
             at = at[n / 2 - 1] <= port ? at + n / 2 : at;
         }
-        return classes[static_cast<std::size_t>(at - starts.data()) + (*at <= port ? 1U : 0U)];
+        const std::uint32_t its =
+            parts[static_cast<std::size_t>(at - starts.data()) + (*at <= port ? 1U : 0U)];
+        return has_ports ? its : without_ports;
     }
 };
 
 struct ProtocolClasses {
-    std::array<std::uint16_t, 256> classes{};
+    std::array<std::uint32_t, 256> parts{};
     std::vector<RuleSet> sets;
 
     template <class Rules>
-    void build(const Rules& rules) {
+    void build(const Rules& rules, std::uint32_t factor) {
         Classes found;
-        for (std::size_t protocol = 0; protocol < classes.size(); ++protocol) {
-            classes[protocol] = found.number_of(select(rules, [&](const auto& rule) {
+        for (std::size_t protocol = 0; protocol < parts.size(); ++protocol) {
+            parts[protocol] = factor * found.number_of(select(rules, [&](const auto& rule) {
                 return !rule.protocol || *rule.protocol == protocol;
             }));
         }
@@ -231,18 +237,17 @@ struct Policy<Addr>::Compiled {
     std::vector<std::uint16_t> walks;
     std::vector<Step> steps;
 
+    /// Combinations of one source's class.
+    std::uint32_t of_transports = 1;
+
     std::uint64_t combinations() const noexcept {
-        return std::uint64_t{sources.sets.size()} * protocols.sets.size() *
-               source_ports.sets.size() * destination_ports.sets.size();
+        return std::uint64_t{sources.sets.size()} * of_transports;
     }
+    /// The number that the classes of the four fields are the digits of.
     std::uint32_t combination(std::uint32_t source, const Transport& transport) const noexcept {
-        std::uint64_t n = source;
-        n = n * protocols.sets.size() + protocols.classes[transport.protocol];
-        n = n * source_ports.sets.size() +
-            source_ports.classify(transport.has_ports, transport.source_port);
-        n = n * destination_ports.sets.size() +
-            destination_ports.classify(transport.has_ports, transport.destination_port);
-        return static_cast<std::uint32_t>(n);
+        return source * of_transports + protocols.parts[transport.protocol] +
+               source_ports.part(transport.has_ports, transport.source_port) +
+               destination_ports.part(transport.has_ports, transport.destination_port);
     }
     RuleSet rules_of_combination(std::uint64_t n) const noexcept {
         RuleSet set = destination_ports.sets[n % destination_ports.sets.size()];
@@ -498,9 +503,16 @@ Result<std::unique_ptr<const Policy<Addr>>> Policy<Addr>::compile(
     if (auto done = compiled->destinations.build(kept, &Rule::to, reclaimer); !done) {
         return std::unexpected(done.error());
     }
-    compiled->protocols.build(kept);
-    compiled->source_ports.build(kept, &Rule::source_ports);
-    compiled->destination_ports.build(kept, &Rule::destination_ports);
+    // 513 intervals of ports twice and 256 protocols at most: their product is below 2^32.
+    const auto times = [&](const std::vector<RuleSet>& sets) {
+        compiled->of_transports *= static_cast<std::uint32_t>(sets.size());
+    };
+    compiled->destination_ports.build(kept, &Rule::destination_ports, compiled->of_transports);
+    times(compiled->destination_ports.sets);
+    compiled->source_ports.build(kept, &Rule::source_ports, compiled->of_transports);
+    times(compiled->source_ports.sets);
+    compiled->protocols.build(kept, compiled->of_transports);
+    times(compiled->protocols.sets);
     Classes dscps;
     for (std::size_t dscp = 0; dscp < compiled->dscp_class.size(); ++dscp) {
         compiled->dscp_class[dscp] = dscps.number_of(
@@ -545,9 +557,10 @@ void Policy<Addr>::classify(const Addr* sources,
     if (!reads_transport_) {
         return;  // the other fields have one class each, and no two sources' classes the same rules
     }
+    const std::uint16_t* const numbers = c.numbers.empty() ? nullptr : c.numbers.data();
     for (std::size_t i = 0; i < count; ++i) {
         const std::uint32_t n = c.combination(classes[i], transports[i]);
-        classes[i] = c.numbers.empty() ? n : c.numbers[n];
+        classes[i] = numbers == nullptr ? n : numbers[n];
     }
 }
 

@@ -8,6 +8,7 @@
 
 #include "fib/dst_cache.h"
 #include "fib/shared.h"
+#include "fib/source_memo.h"
 #include "pipeline/cache_meter.h"
 
 namespace sluice::pipeline {
@@ -37,13 +38,16 @@ private:
 };
 
 /// What one worker remembers of its decisions: where destinations lead, and which sources may come
-/// in where. Two caches rather than one of pairs: many sources talk to many destinations.
+/// in where. Two caches rather than one of pairs: many sources talk to many destinations. Those who
+/// talk to one only are remembered beside it.
 struct Caches {
     explicit Caches(std::size_t entries, std::uint64_t secret)
         : destinations4(entries, secret),
           sources4(entries, secret * 3),
           destinations6(entries, secret * 5),
           sources6(entries, secret * 7),
+          memo4(entries),
+          memo6(entries),
           inserts{InsertBudget(entries), InsertBudget(entries)},
           source_inserts{InsertBudget(entries), InsertBudget(entries)} {}
 
@@ -51,6 +55,8 @@ struct Caches {
     fib::Ipv4DstCache sources4;
     fib::Ipv6DstCache destinations6;
     fib::Ipv6DstCache sources6;
+    fib::SourceMemo<net::Ipv4Addr> memo4;  // by entry of destinations4
+    fib::SourceMemo<net::Ipv6Addr> memo6;
     std::array<InsertBudget, 2> inserts;  // IPv4, IPv6
     std::array<InsertBudget, 2> source_inserts;
     CacheMeter meter4;
@@ -62,6 +68,8 @@ struct Caches {
         sources4.clear();
         destinations6.clear();
         sources6.clear();
+        memo4.clear();
+        memo6.clear();
         for (std::size_t family = 0; family < 2; ++family) {
             inserts[family].refill();
             source_inserts[family].refill();

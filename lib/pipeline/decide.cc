@@ -9,8 +9,7 @@
 #include "fib/group.h"
 #include "fib/netdev_view.h"
 #include "fib/policy.h"
-#include "net/wire.h"
-#include "pipeline/flow_hash.h"
+#include "pipeline/decide_steps.h"
 #include "pipeline/stages.h"
 #include "stats/counters.h"
 
@@ -21,94 +20,7 @@ namespace sluice::pipeline {
 
 namespace {
 
-using fib::DstIndex;
-using fib::DstType;
-using fib::NetdevView;
-
 constexpr std::uint32_t kSourceFine = 1;  // what the cache of sources holds
-
-struct Ipv4 {
-    using Addr = net::Ipv4Addr;
-    static constexpr std::size_t kFamily = 0;
-    static const fib::Ipv4Lpm& table(const NetdevView& in) noexcept { return *in.fib4; }
-    static const fib::Ipv4Policy* policy(const NetdevView& in) noexcept { return in.policy4; }
-    static const auto& generations(const NetdevView& in) noexcept { return *in.generations4; }
-    static auto& destinations(Context& c) noexcept { return c.caches.destinations4; }
-    static auto& sources(Context& c) noexcept { return c.caches.sources4; }
-    static std::uint8_t dscp(const Packet& p) noexcept {
-        return static_cast<std::uint8_t>(p.ip4().tos >> 2U);
-    }
-    static const Addr& source(const Packet& p) noexcept { return p.ip4().source; }
-    static const Addr& destination(const Packet& p) noexcept { return p.ip4().destination; }
-    static fib::Transport transport(const Packet& p) noexcept { return transport_of4(p); }
-    static std::uint32_t hash(const Context& c, const Packet& p) noexcept {
-        return flow_hash4(c.shared.flow_seed, p.in->hash4, p.l3_span());
-    }
-    /// Sources that no route leads to, by their scope.
-    static bool beyond_routes(const Addr& /*source*/) noexcept { return false; }
-};
-
-struct Ipv6 {
-    using Addr = net::Ipv6Addr;
-    static constexpr std::size_t kFamily = 1;
-    static const fib::Ipv6Lpm& table(const NetdevView& in) noexcept { return *in.fib6; }
-    static const fib::Ipv6Policy* policy(const NetdevView& in) noexcept { return in.policy6; }
-    static const auto& generations(const NetdevView& in) noexcept { return *in.generations6; }
-    static auto& destinations(Context& c) noexcept { return c.caches.destinations6; }
-    static auto& sources(Context& c) noexcept { return c.caches.sources6; }
-    static std::uint8_t dscp(const Packet& p) noexcept {
-        return static_cast<std::uint8_t>(p.ip6().traffic_class() >> 2U);
-    }
-    static const Addr& source(const Packet& p) noexcept { return p.ip6().source; }
-    static const Addr& destination(const Packet& p) noexcept { return p.ip6().destination; }
-    static fib::Transport transport(const Packet& p) noexcept { return transport_of6(p); }
-    static std::uint32_t hash(const Context& c, const Packet& p) noexcept {
-        return flow_hash6(c.shared.flow_seed, p.in->hash6, p.l3_span());
-    }
-    static bool beyond_routes(const Addr& source) noexcept { return source.is_link_local(); }
-};
-
-template <class F>
-stats::CacheCounters& counters(Context& c) noexcept {
-    return c.stats.worker().caches[F::kFamily];
-}
-
-/// Follows "look on in that VRF's table".
-template <class F>
-std::uint32_t follow_tables(const Context& c,
-                            std::uint32_t value,
-                            const typename F::Addr& address) noexcept {
-    for (unsigned step = 0; (value & fib::kTableBit) != 0; ++step) {
-        if (step == fib::kMaxTableSteps) {
-            return fib::kRouteLoopDst;
-        }
-        const NetdevId vrf{static_cast<std::uint16_t>(value & ~fib::kSpecialBits)};
-        const NetdevView* view = c.shared.netdev(vrf);
-        value = view == nullptr ? fib::kNoRoute : F::table(*view).lookup_one(address);
-    }
-    return value;
-}
-
-/// What was learned for one destination takes the place of the dst that it was learned behind, but
-/// of no other that rules or a group lead to (checks.md 90).
-template <class F>
-DstIndex with_exception(const Context& c,
-                        const NetdevView& in,
-                        DstIndex index,
-                        const typename F::Addr& address) noexcept {
-    const DstIndex learned =
-        c.shared.exceptions.find(fib::NeighborKeyWords::of(in.domain, address));
-    if (learned == fib::kNoRoute) {
-        return index;
-    }
-    const fib::Dst& dst = c.shared.dsts[learned];
-    const std::uint32_t state = dst.state.load(std::memory_order_acquire);
-    return dst.base == index && dst.valid(state, c.now_s()) ? learned : index;
-}
-
-bool any_exceptions(const Context& c) noexcept {
-    return c.shared.exception_count.load(std::memory_order_relaxed) != 0;
-}
 
 /// The dst of the packet's host itself in the place of its prefix's, so that a hit needs no second
 /// look-up. A route with an MTU of its own, or one that counts, keeps its dst.
@@ -125,18 +37,6 @@ std::uint32_t host_of(const Context& c,
     }
     const DstIndex host = c.shared.neighbors.find(fib::NeighborKeyWords::of(dst.out, address));
     return host != fib::kNoRoute && c.shared.dsts[host].mtu <= dst.mtu ? host : value;
-}
-
-/// Another one for every flow, so what was learned behind it is looked for here, not in the cache.
-template <class F>
-DstIndex member_of(const Context& c, std::uint32_t value, const Packet& p) noexcept {
-    const fib::Group* group = c.shared.groups[value];
-    const DstIndex member =
-        group == nullptr ? fib::kNoRoute : group->pick(F::hash(c, p), c.now_s());
-    if (member == fib::kNoRoute) {
-        return fib::kGroupEmptyDst;
-    }
-    return any_exceptions(c) ? with_exception<F>(c, *p.in, member, F::destination(p)) : member;
 }
 
 /// May a packet whose source's route is `value` come in by `in`? (RFC 3704 2.2, 2.3) A route over
@@ -167,13 +67,6 @@ bool stays_valid(const Context& c, std::uint32_t value) noexcept {
     return group == nullptr || !group->resilient;
 }
 
-/// What is for the router itself is found before any rule: a default route in a rule's table does
-/// not take it away.
-template <class Addr>
-bool is_own(const NetdevView& in, const Addr& destination) noexcept {
-    return in.local->takes(destination);
-}
-
 /// The packets [first, first + count) of a batch, which came in by one netdev.
 template <class F>
 class Run {
@@ -192,11 +85,10 @@ public:
         const bool asks = use_cache && (policy_ == nullptr || policy_->cacheable());
         const bool validates = in_.source_validation != fib::SourceValidation::kOff;
         if (asks || policy_ != nullptr || validates) {
-            b_.complete();
             read_fields(asks, validates);
         }
         if (asks) {
-            ask_cache();
+            ask_cache(validates ? b_.places.data() : nullptr);
         } else {
             look_up(destinations(),
                     b_.dscps.data() + first_,
@@ -215,22 +107,31 @@ public:
 private:
     const Addr* destinations() const noexcept { return b_.destinations.data() + first_; }
     std::uint32_t* dsts() const noexcept { return b_.dsts.data() + first_; }
-    const Packet& packet(std::size_t i) const noexcept { return b_.packets[first_ + i]; }
+    /// Of a bare batch only what they point to.
+    std::span<const Packet> packets() const noexcept { return {&b_.packets[first_], count_}; }
+
+    /// Of packets on the straight way; else null.
+    const std::uint32_t* lengths() const noexcept {
+        return b_.uniform ? b_.lengths.data() : nullptr;
+    }
 
     void read_fields(bool asks, bool validates) noexcept {
-        for (std::size_t i = 0; i < count_; ++i) {
-            b_.dscps[first_ + i] = F::dscp(packet(i));
-        }
+        const std::span<const Packet> all = packets();
+        std::uint8_t* const dscps = b_.dscps.data() + first_;
         if (validates || (policy_ != nullptr && policy_->reads_source())) {
-            for (std::size_t i = 0; i < count_; ++i) {
-                b_.sources[i] = F::source(packet(i));
+            Addr* const sources = b_.sources.data();
+            for (std::size_t i = 0; i < all.size(); ++i) {
+                dscps[i] = F::dscp(all[i]);
+                sources[i] = F::source(all[i]);
+            }
+        } else {
+            for (std::size_t i = 0; i < all.size(); ++i) {
+                dscps[i] = F::dscp(all[i]);
             }
         }
         if (policy_ != nullptr) {
             if (policy_->reads_transport()) {
-                for (std::size_t i = 0; i < count_; ++i) {
-                    b_.transports[i] = F::transport(packet(i));
-                }
+                F::transports(all, lengths(), b_.transports.data());
             }
             policy_->classify(
                 b_.sources.data(), b_.transports.data(), b_.classes.data() + first_, count_);
@@ -286,13 +187,14 @@ private:
         }
     }
 
-    void ask_cache() noexcept {
+    void ask_cache(std::uint32_t* places) noexcept {
         const auto probed = F::destinations(c_).probe(F::generations(in_),
                                                       {destinations(), count_},
                                                       b_.tails.data() + first_,
                                                       dsts(),
                                                       b_.stamps.data() + first_,
-                                                      b_.positions.data());
+                                                      b_.positions.data(),
+                                                      places);
         stats::CacheCounters& counted = counters<F>(c_);
         stats::bump(counted.hits, probed.hits);
         if (probed.misses == 0) [[likely]] {
@@ -339,10 +241,13 @@ private:
         if ((bits & fib::kGroupBit) == 0) [[likely]] {
             return;
         }
-        b_.complete();
-        for (std::size_t i = 0; i < count_; ++i) {
-            if ((dsts()[i] & fib::kGroupBit) != 0) {
-                dsts()[i] = member_of<F>(c_, dsts()[i], packet(i));
+        F::hashes(c_, in_, packets(), lengths(), b_.hashes.data());
+        const std::uint32_t now_s = c_.now_s();
+        std::uint32_t* const values = dsts();
+        const Addr* const to = destinations();
+        for (std::size_t i = 0, count = count_; i < count; ++i) {
+            if ((values[i] & fib::kGroupBit) != 0) {
+                values[i] = member_of<F>(c_, in_, values[i], b_.hashes[i], now_s, to[i]);
             }
         }
     }
@@ -352,32 +257,75 @@ private:
     /// nothing else of the packet.
     void validate_sources(bool asks) noexcept {
         const std::uint32_t rule_class = policy_ == nullptr ? 0 : policy_->unknown_class();
-        std::size_t unknown = count_;
+        std::size_t unknown = 0;
         if (asks) {
-            for (std::size_t i = 0; i < count_; ++i) {
-                b_.source_tails[i] =
-                    fib::CacheTail::make(b_.dscps[first_ + i], in_.id.value, rule_class);
+            unknown = sources_without_memo(rule_class);
+            if (unknown == 0) [[likely]] {
+                return;
             }
-            const auto probed = F::sources(c_).probe(F::generations(in_),
-                                                     {b_.sources.data(), count_},
-                                                     b_.source_tails.data(),
-                                                     b_.values.data(),
-                                                     b_.source_stamps.data(),
-                                                     b_.positions.data());
-            stats::bump(counters<F>(c_).source_hits, probed.hits);
-            stats::bump(counters<F>(c_).source_misses, probed.misses);
-            unknown = probed.misses;
-            if (unknown != 0) {
-                c_.caches.source_inserts[F::kFamily].grant(probed.stale);
-            }
+            unknown = sources_without_entry(unknown);
         } else {
-            for (std::size_t i = 0; i < count_; ++i) {
-                b_.positions[i] = static_cast<std::uint16_t>(i);
+            for (; unknown < count_; ++unknown) {
+                b_.positions[unknown] = static_cast<std::uint16_t>(unknown);
             }
         }
         if (unknown != 0) {
             judge_sources(unknown, rule_class, asks);
         }
+    }
+
+    /// How many sources were not the last valid ones behind their destination's entry; `positions`
+    /// become theirs, and `source_tails` and `source_stamps` are filled in.
+    std::size_t sources_without_memo(std::uint32_t rule_class) noexcept {
+        const auto& generations = F::generations(in_);
+        const auto& memo = F::memo(c_);
+        const std::uint32_t tail = fib::CacheTail::make(0, in_.id.value, rule_class);
+        Batch<Addr>& b = b_;
+        const std::uint8_t* const dscps = b.dscps.data() + first_;
+        std::size_t unknown = 0;
+        for (std::size_t i = 0, count = count_; i < count; ++i) {
+            const std::uint32_t its_tail = tail | dscps[i];
+            const fib::Stamp stamp = generations.stamp(b.sources[i]);
+            b.source_tails[i] = its_tail;
+            b.source_stamps[i] = stamp;
+            b.positions[unknown] = static_cast<std::uint16_t>(i);
+            unknown += memo.has(b.places[i], b.sources[i], its_tail, stamp) ? 0 : 1;
+        }
+        stats::bump(counters<F>(c_).source_hits, count_ - unknown);
+        return unknown;
+    }
+
+    /// How many of those at `positions` the cache of sources does not have; they close up.
+    std::size_t sources_without_entry(std::size_t count) noexcept {
+        std::array<std::uint32_t, kBatchRoom> tails;   // filled as far as used
+        std::array<fib::Stamp, kBatchRoom> stamps;     // the same
+        std::array<std::uint16_t, kBatchRoom> misses;  // the same
+        for (std::size_t k = 0; k < count; ++k) {
+            const std::size_t i = b_.positions[k];
+            b_.missed[k] = b_.sources[i];
+            tails[k] = b_.source_tails[i];
+        }
+        const auto probed = F::sources(c_).probe(F::generations(in_),
+                                                 {b_.missed.data(), count},
+                                                 tails.data(),
+                                                 b_.values.data(),
+                                                 stamps.data(),
+                                                 misses.data());
+        stats::bump(counters<F>(c_).source_hits, probed.hits);
+        stats::bump(counters<F>(c_).source_misses, probed.misses);
+        if (probed.misses != 0) {
+            c_.caches.source_inserts[F::kFamily].grant(probed.stale);
+        }
+        std::size_t left = 0;
+        for (std::size_t k = 0; k < count; ++k) {
+            const std::uint16_t i = b_.positions[k];
+            if (left < probed.misses && misses[left] == k) {
+                b_.positions[left++] = i;
+            } else {
+                F::memo(c_).put(b_.places[i], b_.sources[i], tails[k], stamps[k]);
+            }
+        }
+        return left;
     }
 
     void judge_sources(std::size_t unknown, std::uint32_t rule_class, bool asks) noexcept {
@@ -452,90 +400,19 @@ void remember(Context& c, Batch<typename F::Addr>& batch) noexcept {
     stats::bump(counters<F>(c).inserts, inserted);
 }
 
-template <class F>
-std::uint32_t table_or_rules(const NetdevView& in,
-                             const typename F::Addr& destination,
-                             std::uint8_t dscp,
-                             const typename F::Addr& source,
-                             const fib::Transport& transport) noexcept {
-    const auto* policy = F::policy(in);
-    if (policy == nullptr || is_own(in, destination)) {
-        return F::table(in).lookup_one(destination);
-    }
-    std::uint32_t rule_class = 0;
-    std::uint32_t value = fib::kNoRoute;
-    policy->classify(&source, &transport, &rule_class, 1);
-    policy->decide(&destination, &dscp, &rule_class, &value, 1);
-    return value;
-}
-
-/// Who decides about what we send ourselves on behalf of `in`: its routing domain (`lo`, or the
-/// VRF's master), since rules that ask for an ingress or its mark are about what comes in there.
-const NetdevView& own_view(const Context& c, const NetdevView& in) noexcept {
-    const NetdevView* domain = c.shared.netdev(in.domain);
-    return domain == nullptr ? in : *domain;
-}
-
-template <class F>
-DstIndex decide_one(Context& c, const Packet& p) noexcept {
-    const NetdevView& in = p.is(Packet::kOriginated) ? own_view(c, *p.in) : *p.in;
-    const typename F::Addr& destination = F::destination(p);
-    std::uint32_t value =
-        table_or_rules<F>(in,
-                          destination,
-                          F::dscp(p),
-                          F::source(p),
-                          F::policy(in) == nullptr ? fib::Transport{} : F::transport(p));
-    value = follow_tables<F>(c, value, destination);
-    if ((value & fib::kGroupBit) != 0) {
-        return member_of<F>(c, value, p);
-    }
-    return any_exceptions(c) ? with_exception<F>(c, in, value, destination) : value;
-}
-
-template <class F>
-DstIndex decide_own(Context& c,
-                    const NetdevView& ingress,
-                    const typename F::Addr& destination) noexcept {
-    const NetdevView& in = own_view(c, ingress);
-    std::uint32_t value = table_or_rules<F>(in, destination, 0, typename F::Addr{}, {});
-    value = follow_tables<F>(c, value, destination);
-    if ((value & fib::kGroupBit) != 0) {
-        const fib::Group* group = c.shared.groups[value];
-        value = group == nullptr ? fib::kGroupEmptyDst : group->pick(0, c.now_s());
-    }
-    return any_exceptions(c) ? with_exception<F>(c, in, value, destination) : value;
-}
-
 }  // namespace
 
 void ip4_decide(Context& c, Batch4& batch, bool use_cache) noexcept {
-    decide<Ipv4>(c, batch, use_cache);
+    decide<DecideIpv4>(c, batch, use_cache);
 }
 void ip6_decide(Context& c, Batch6& batch, bool use_cache) noexcept {
-    decide<Ipv6>(c, batch, use_cache);
+    decide<DecideIpv6>(c, batch, use_cache);
 }
 void ip4_remember(Context& c, Batch4& batch) noexcept {
-    remember<Ipv4>(c, batch);
+    remember<DecideIpv4>(c, batch);
 }
 void ip6_remember(Context& c, Batch6& batch) noexcept {
-    remember<Ipv6>(c, batch);
-}
-DstIndex ip4_decide_one(Context& c, const Packet& p) noexcept {
-    return decide_one<Ipv4>(c, p);
-}
-DstIndex ip6_decide_one(Context& c, const Packet& p) noexcept {
-    return decide_one<Ipv6>(c, p);
-}
-DstIndex ip4_decide_own(Context& c,
-                        const NetdevView& in,
-                        const net::Ipv4Addr& destination) noexcept {
-    return decide_own<Ipv4>(c, in, destination);
-}
-DstIndex ip6_decide_own(Context& c,
-                        const NetdevView& in,
-                        const net::Ipv6Addr& destination) noexcept {
-    return decide_own<Ipv6>(c, in, destination);
+    remember<DecideIpv6>(c, batch);
 }
 
 }  // namespace sluice::pipeline

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pipeline/flow_hash.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -93,19 +94,35 @@ struct HashInput {
     std::uint32_t label = 0;
 };
 
-std::uint32_t mix(std::uint64_t seed,
-                  const fib::FlowHashFields& fields,
-                  const HashInput& in) noexcept {
-    const auto keep = [](bool field, std::uint64_t value) { return field ? value : 0; };
-    const std::uint64_t rest = keep(fields.protocol, std::uint64_t{in.protocol} << 32U) |
-                               keep(fields.source_port, in.ports & 0xffff0000U) |
-                               keep(fields.destination_port, in.ports & 0xffffU) |
-                               keep(fields.flow_label, std::uint64_t{in.label} << 40U);
-    // Odd constants between the words: swapped addresses are another flow.
-    const std::uint64_t a = fold(keep(fields.source, in.source) ^ seed,
-                                 keep(fields.destination, in.destination) ^ 0xa0761d6478bd642fU);
-    return static_cast<std::uint32_t>(fold(a ^ rest, seed ^ 0xe7037ed1a0b428dbU) >> 16U);
-}
+/// Which bits of the input count.
+class Mixer {
+public:
+    Mixer(std::uint64_t seed, const fib::FlowHashFields& fields) noexcept
+        : seed_(seed),
+          source_(all_if(fields.source)),
+          destination_(all_if(fields.destination)),
+          rest_((all_if(fields.protocol) & kProtocol) | (all_if(fields.source_port) & kSourcePort) |
+                (all_if(fields.destination_port) & kDestinationPort) |
+                (all_if(fields.flow_label) & kLabel)) {}
+
+    std::uint32_t mix(const HashInput& in) const noexcept {
+        const std::uint64_t rest =
+            (std::uint64_t{in.label} << 40U | std::uint64_t{in.protocol} << 32U | in.ports) & rest_;
+        // Odd constants between the words: swapped addresses are another flow.
+        const std::uint64_t a = fold((in.source & source_) ^ seed_,
+                                     (in.destination & destination_) ^ 0xa0761d6478bd642fU);
+        return static_cast<std::uint32_t>(fold(a ^ rest, seed_ ^ 0xe7037ed1a0b428dbU) >> 16U);
+    }
+
+private:
+    static constexpr std::uint64_t kDestinationPort = 0xffff, kSourcePort = 0xffff'0000;
+    static constexpr std::uint64_t kProtocol = 0xff'0000'0000, kLabel = 0xffff'ff00'0000'0000;
+    static constexpr std::uint64_t all_if(bool field) noexcept {
+        return field ? ~std::uint64_t{0} : 0;
+    }
+
+    std::uint64_t seed_, source_, destination_, rest_;
+};
 
 /// Ports in one load, for what nearly every packet is: unfragmented UDP or TCP without options or
 /// extension headers.
@@ -130,7 +147,7 @@ const net::Be32* plain_ports(std::span<const std::uint8_t> l3) noexcept {
 }
 
 template <class Header>
-std::uint32_t hash(std::uint64_t seed,
+std::uint32_t hash(const Mixer& mixer,
                    const fib::FlowHashFields& fields,
                    std::span<const std::uint8_t> l3,
                    bool quoted = false) noexcept {
@@ -144,7 +161,7 @@ std::uint32_t hash(std::uint64_t seed,
         if (icmp != nullptr && is_error(*ip, upper.protocol, icmp->type)) [[unlikely]] {
             const auto inner = l3.subspan(upper.offset + sizeof *icmp);
             if (inner.size() >= sizeof(Header)) {
-                return hash<Header>(seed, fields, inner, true);
+                return hash<Header>(mixer, fields, inner, true);
             }
         }
     }
@@ -156,25 +173,23 @@ std::uint32_t hash(std::uint64_t seed,
         in.ports = std::uint32_t{transport.source_port} << 16U | transport.destination_port;
         in.label = label_of(*ip);
     }
-    return mix(seed, fields, in);
+    return mixer.mix(in);
 }
 
 template <class Header>
-std::uint32_t packet_hash(std::uint64_t seed,
+std::uint32_t packet_hash(const Mixer& mixer,
                           const fib::FlowHashFields& fields,
                           std::span<const std::uint8_t> l3) noexcept {
     const net::Be32* ports = plain_ports<Header>(l3);
     if (ports == nullptr) [[unlikely]] {
-        return hash<Header>(seed, fields, l3);
+        return hash<Header>(mixer, fields, l3);
     }
     const auto& ip = *net::header_at<Header>(l3);
-    return mix(seed,
-               fields,
-               {.source = words_of(ip.source),
-                .destination = words_of(ip.destination),
-                .protocol = protocol_of(ip),
-                .ports = ports->host(),
-                .label = label_of(ip)});
+    return mixer.mix({.source = words_of(ip.source),
+                      .destination = words_of(ip.destination),
+                      .protocol = protocol_of(ip),
+                      .ports = ports->host(),
+                      .label = label_of(ip)});
 }
 
 template <class Header>
@@ -193,26 +208,89 @@ fib::Transport packet_transport(std::span<const std::uint8_t> l3) noexcept {
                           : transport_at(l3, upper.offset, upper.protocol);
 }
 
-}  // namespace
-
-fib::Transport transport_of4(const Packet& p) noexcept {
-    return packet_transport<net::Ipv4Header>(p.l3_span());
+std::size_t length_of(const net::Ipv4Header& ip) noexcept {
+    return ip.total_length.host();
+}
+std::size_t length_of(const net::Ipv6Header& ip) noexcept {
+    return sizeof ip + ip.payload_length.host();
+}
+/// The packet without padding, as far as it is contiguous.
+template <class Header>
+std::span<const std::uint8_t> l3_of(const Packet& p) noexcept {
+    const auto l3 = p.l3_span();
+    const auto* ip = net::header_at<Header>(l3);
+    return l3.first(std::min(l3.size(), ip == nullptr ? 0 : length_of(*ip)));
+}
+/// Calls fn(i, l3) for each.
+template <class Header, class Fn>
+void for_each_l3(std::span<const Packet> packets, const std::uint32_t* lengths, Fn&& fn) noexcept {
+    for (std::size_t i = 0; i < packets.size(); ++i) {
+        if (lengths != nullptr) {
+            fn(i, std::span<const std::uint8_t>(packets[i].l3, lengths[i]));
+        } else {
+            fn(i, l3_of<Header>(packets[i]));
+        }
+    }
 }
 
-fib::Transport transport_of6(const Packet& p) noexcept {
-    return packet_transport<net::Ipv6Header>(p.l3_span());
+template <class Header>
+void transports_of(std::span<const Packet> packets,
+                   const std::uint32_t* lengths,
+                   fib::Transport* transports) noexcept {
+    for_each_l3<Header>(packets, lengths, [transports](std::size_t i, auto l3) {
+        transports[i] = packet_transport<Header>(l3);
+    });
+}
+
+template <class Header>
+void flow_hashes(std::uint64_t seed,
+                 const fib::FlowHashFields& fields,
+                 std::span<const Packet> packets,
+                 const std::uint32_t* lengths,
+                 std::uint32_t* hashes) noexcept {
+    const Mixer mixer(seed, fields);
+    for_each_l3<Header>(packets, lengths, [&mixer, &fields, hashes](std::size_t i, auto l3) {
+        hashes[i] = packet_hash<Header>(mixer, fields, l3);
+    });
+}
+
+}  // namespace
+
+void transports_of4(std::span<const Packet> packets,
+                    const std::uint32_t* lengths,
+                    fib::Transport* transports) noexcept {
+    transports_of<net::Ipv4Header>(packets, lengths, transports);
+}
+void transports_of6(std::span<const Packet> packets,
+                    const std::uint32_t* lengths,
+                    fib::Transport* transports) noexcept {
+    transports_of<net::Ipv6Header>(packets, lengths, transports);
 }
 
 std::uint32_t flow_hash4(std::uint64_t seed,
                          const fib::FlowHashFields& fields,
                          std::span<const std::uint8_t> l3) noexcept {
-    return packet_hash<net::Ipv4Header>(seed, fields, l3);
+    return packet_hash<net::Ipv4Header>(Mixer(seed, fields), fields, l3);
 }
-
 std::uint32_t flow_hash6(std::uint64_t seed,
                          const fib::FlowHashFields& fields,
                          std::span<const std::uint8_t> l3) noexcept {
-    return packet_hash<net::Ipv6Header>(seed, fields, l3);
+    return packet_hash<net::Ipv6Header>(Mixer(seed, fields), fields, l3);
+}
+
+void flow_hashes4(std::uint64_t seed,
+                  const fib::FlowHashFields& fields,
+                  std::span<const Packet> packets,
+                  const std::uint32_t* lengths,
+                  std::uint32_t* hashes) noexcept {
+    flow_hashes<net::Ipv4Header>(seed, fields, packets, lengths, hashes);
+}
+void flow_hashes6(std::uint64_t seed,
+                  const fib::FlowHashFields& fields,
+                  std::span<const Packet> packets,
+                  const std::uint32_t* lengths,
+                  std::uint32_t* hashes) noexcept {
+    flow_hashes<net::Ipv6Header>(seed, fields, packets, lengths, hashes);
 }
 
 }  // namespace sluice::pipeline

@@ -72,6 +72,8 @@ struct Batch {
     std::array<fib::Transport, kBatchRoom> transports;
     std::array<std::uint32_t, kBatchRoom> source_tails;
     std::array<fib::Stamp, kBatchRoom> source_stamps;
+    std::array<std::uint32_t, kBatchRoom> places;  // of the entries in the cache
+    std::array<std::uint32_t, kBatchRoom> hashes;
 };
 using Batch4 = Batch<net::Ipv4Addr>;
 using Batch6 = Batch<net::Ipv6Addr>;

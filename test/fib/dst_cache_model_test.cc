@@ -37,6 +37,7 @@ public:
         Answer answer;
         const std::size_t count = keys.size();
         answer.values.assign(count, kNoRoute);
+        answer.places.assign(count, 0);
         std::vector<std::uint16_t> open;
         for (std::size_t i = 0; i < count; ++i) {
             answer.stamps.push_back(generations.stamp(keys[i].address));
@@ -62,6 +63,8 @@ public:
                 }
                 (*way)->used = now_ + i + 1;
                 answer.values[i] = (*way)->value;
+                answer.places[i] = static_cast<std::uint32_t>(at * DstCache<Addr>::kWays) +
+                                   static_cast<std::uint32_t>(way - buckets_[at].data());
             }
             open = missed;
         }
@@ -160,6 +163,11 @@ void expect_same(const Answer& got, const Answer& want) {
     ASSERT_EQ(got.probed.hits, want.probed.hits);
     ASSERT_EQ(got.probed.misses, want.probed.misses);
     ASSERT_EQ(got.probed.stale, want.probed.stale);
+    for (std::size_t i = 0; i < got.places.size(); ++i) {
+        if (got.values[i] != kNoRoute) {
+            ASSERT_EQ(got.places[i], want.places[i]) << i;
+        }
+    }
 }
 
 /// Many prefixes of few blocks, so that bumps meet entries; few keys for the cache's size, and some
@@ -205,9 +213,10 @@ void compare_with_model(std::size_t entries, std::uint64_t seed) {
         if (kind < 70) {
             const auto keys = random_burst<Addr>(random, entries);
             const Answer want = model.probe(*generations, keys, *caches[0]);
+            const bool places = random() % 2 == 0;
             for (std::size_t i = 0; i < caches.size(); ++i) {
                 SCOPED_TRACE(std::string(impls[i]->name) + ", step " + std::to_string(step));
-                expect_same<Addr>(test::probe(*caches[i], *generations, keys), want);
+                expect_same<Addr>(test::probe(*caches[i], *generations, keys, places), want);
                 if (testing::Test::HasFatalFailure()) {
                     return;
                 }

@@ -57,12 +57,14 @@ struct Answer {
     std::vector<std::uint32_t> values;
     std::vector<Stamp> stamps;
     std::vector<std::uint16_t> misses;
+    std::vector<std::uint32_t> places;  // as far as they were asked for
 };
 
 template <class Addr>
 Answer probe(DstCache<Addr>& cache,
              const Generations<Addr>& generations,
-             const std::vector<Key<Addr>>& keys) {
+             const std::vector<Key<Addr>>& keys,
+             bool places = false) {
     constexpr std::uint32_t kUntouched = 0xdeadbeef;
     constexpr std::uint16_t kUntouchedMiss = 0xbeef;
     const std::size_t count = keys.size();
@@ -77,12 +79,14 @@ Answer probe(DstCache<Addr>& cache,
     answer.values.assign(count + 1, kUntouched);
     answer.stamps.assign(count + 1, kUntouched);
     answer.misses.assign(room + 1, kUntouchedMiss);
+    answer.places.assign(count + 1, kUntouched);
     answer.probed = cache.probe(generations,
                                 addresses,
                                 tails.data(),
                                 answer.values.data(),
                                 answer.stamps.data(),
-                                answer.misses.data());
+                                answer.misses.data(),
+                                places ? answer.places.data() : nullptr);
     EXPECT_EQ(answer.values.back(), kUntouched) << "wrote past the end";
     EXPECT_EQ(answer.stamps.back(), kUntouched) << "wrote past the end";
     EXPECT_EQ(answer.misses.back(), kUntouchedMiss) << "wrote past the end";
@@ -90,6 +94,11 @@ Answer probe(DstCache<Addr>& cache,
     answer.values.pop_back();
     answer.stamps.pop_back();
     answer.misses.resize(answer.probed.misses);
+    EXPECT_EQ(answer.places.back(), kUntouched) << "wrote past the end";
+    answer.places.resize(places ? count : 0);
+    for (const std::uint32_t place : answer.places) {
+        EXPECT_LT(place, cache.entries()) << "of a miss, too";
+    }
     return answer;
 }
 

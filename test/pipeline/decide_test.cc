@@ -631,6 +631,49 @@ TEST_F(Validation, C_23_X_03_a_resilient_group_leads_back_as_long_as_a_bucket_do
     EXPECT_EQ(drop_of(to4("192.0.2.9", "172.16.0.1")), DropReason::kSourceInvalid);
 }
 
+// A flow's source is found beside its destination's entry, and only as long as nothing about it has
+// changed: its address, DSCP and ingress, and the generation of its own block.
+TEST_F(Validation, C_23_a_source_is_remembered_behind_a_destination) {
+    netdev(kP0).source_validation = fib::SourceValidation::kStrict;
+    netdev(kP1).source_validation = fib::SourceValidation::kStrict;
+    const auto settle = [&] {
+        for (int i = 0; i < 4; ++i) {  // a miss, and a find in the cache of sources
+            EXPECT_EQ(drop_of(to4("192.0.2.9")), DropReason::kNone);
+            EXPECT_EQ(drop_of(to6("2001:db8:2::9")), DropReason::kNone);
+        }
+    };
+    settle();
+    worker().context.caches.sources4.clear();
+    worker().context.caches.sources6.clear();
+    const std::uint64_t misses = cache4().source_misses + cache6().source_misses;
+    settle();
+    EXPECT_EQ(cache4().source_misses + cache6().source_misses, misses);
+
+    EXPECT_EQ(drop_of(to4("192.0.2.9", "198.51.100.1")), DropReason::kSourceInvalid);
+    EXPECT_EQ(drop_of(to6("2001:db8:2::9", "2001:db8:3::1")), DropReason::kSourceInvalid);
+    const auto by_p1 = [](Bytes frame) {
+        const auto mac = Mac(kP1Mac);
+        std::ranges::copy(mac.bytes, frame.begin());
+        return frame;
+    };
+    EXPECT_EQ(drop_of(by_p1(to4("192.0.2.9")), kP1), DropReason::kSourceInvalid);
+    EXPECT_EQ(drop_of(by_p1(to6("2001:db8:2::9")), kP1), DropReason::kSourceInvalid);
+
+    settle();
+    // The destinations' entries stay valid.
+    const net::Prefix<net::Ipv4Addr> host4{V4("10.0.0.2"), 32};
+    const net::Prefix<net::Ipv6Addr> host6{V6("fd00::2"), 128};
+    const auto over4 = add_dst(net::Family::kIpv4, {.via = "10.0.1.2", .dev = kP1});
+    const auto over6 = add_dst(net::Family::kIpv6, {.via = "fd00:1::2", .dev = kP1});
+    ASSERT_TRUE(fib4().set(host4, over4).has_value() && fib6().set(host6, over6).has_value());
+    generations4().bump(host4, sequence().next());
+    generations6().bump(host6, sequence().next());
+    const std::uint64_t stale = cache4().stale + cache6().stale;
+    EXPECT_EQ(drop_of(to4("192.0.2.9")), DropReason::kSourceInvalid);
+    EXPECT_EQ(drop_of(to6("2001:db8:2::9")), DropReason::kSourceInvalid);
+    EXPECT_EQ(cache4().stale + cache6().stale, stale);
+}
+
 // Routes of a removed netdev are taken out in slices, which bump nothing.
 TEST_F(Validation, C_23_X_02_a_route_over_what_is_gone_vouches_for_no_source) {
     netdev(kP0).source_validation = fib::SourceValidation::kLoose;

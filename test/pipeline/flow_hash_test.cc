@@ -2,11 +2,13 @@
 // What multipath spreads by: checks.md C.
 #include "pipeline/flow_hash.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <set>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -178,6 +180,58 @@ TEST_F(FlowHash, both_directions_differ_and_low_bits_are_good) {
     EXPECT_GT(low.size(), 140U) << "of 256, random would be 162";
     EXPECT_NE(hash(Packet().eth().ipv4({.src = "10.0.0.2", .dst = "10.0.0.3"}), kL3),
               hash(Packet().eth().ipv4({.src = "10.0.0.3", .dst = "10.0.0.2"}), kL3));
+}
+
+// A packet goes the same way whether it came by the straight way, of which the lengths are known,
+// or by the other one, and what is behind its end does not matter.
+TEST_F(FlowHash, PacketsOfBothWaysAreReadAlike) {
+    struct Row {
+        const char* name;
+        Bytes frame;
+        std::uint32_t length;  // of the IP packet, put into its header
+        bool has_ports;
+    };
+    const auto of = [](const Packet& p) { return p.bytes(); };
+    const std::vector<Row> rows{
+        {"udp4", of(Packet().eth().ipv4().udp().payload(18)), 46, true},
+        {"udp4 cut in its ports", of(Packet().eth().ipv4().udp().payload(18)), 22, false},
+        {"udp4 cut behind them", of(Packet().eth().ipv4().udp().payload(18)), 24, true},
+        {"tcp4", of(Packet().eth().ipv4().tcp()), 40, true},
+        {"icmp4", of(Packet().eth().ipv4().icmp(8).payload(18)), 46, false},
+        {"udp6", of(Packet().eth().ipv6().udp().payload(18)), 66, true},
+        {"udp6 cut in its ports", of(Packet().eth().ipv6().udp().payload(18)), 42, false},
+        {"icmp6", of(Packet().eth().ipv6().icmp6(128).payload(18)), 62, false},
+    };
+    for (const Row& row : rows) {
+        SCOPED_TRACE(row.name);
+        Bytes frame = row.frame;
+        const bool v6 = frame[14] >> 4U == 6;
+        const auto length = static_cast<std::uint16_t>(row.length - (v6 ? 40 : 0));
+        frame[v6 ? 18 : 16] = static_cast<std::uint8_t>(length >> 8U);
+        frame[v6 ? 19 : 17] = static_cast<std::uint8_t>(length);
+        Bytes other = frame;  // differs in what is behind its end alone
+        std::fill(other.begin() + 14 + row.length, other.end(), std::uint8_t{0x55});
+        std::vector<std::uint32_t> hashes;
+        for (const Bytes& bytes : {frame, other}) {
+            pipeline::Packet p;
+            p.m = mbuf_of(bytes);
+            p.l3 = rte_pktmbuf_mtod_offset(p.m, std::uint8_t*, 14);
+            p.l2_bytes = 14;
+            for (const std::uint32_t* lengths :
+                 {static_cast<const std::uint32_t*>(nullptr), &row.length}) {
+                fib::Transport transport;
+                std::uint32_t hash = 0;
+                (v6 ? pipeline::transports_of6 : pipeline::transports_of4)(
+                    {&p, 1}, lengths, &transport);
+                (v6 ? pipeline::flow_hashes6 : pipeline::flow_hashes4)(
+                    kSeed, kL4, {&p, 1}, lengths, &hash);
+                EXPECT_EQ(transport.has_ports, row.has_ports);
+                hashes.push_back(hash);
+            }
+            rte_pktmbuf_free(p.m);
+        }
+        EXPECT_EQ(std::set(hashes.begin(), hashes.end()).size(), 1U);
+    }
 }
 
 }  // namespace
