@@ -10,8 +10,9 @@ namespace sluice::pipeline {
 
 /// Decides for `cache: auto` whether one worker's cache of one family pays (C-50): it runs windows
 /// of packets with and without it, alternating, reads the clock around them, and keeps the better
-/// for a while that doubles as long as the answer stays the same. While it keeps an answer it costs
-/// a subtraction per burst.
+/// for a while that grows as long as the answer stays the same. A trial that is clearly lost ends
+/// early, since its windows with the cache are what a worker pays for asking. While it keeps an
+/// answer it costs a subtraction per burst.
 class CacheMeter {
 public:
     static constexpr std::uint32_t kWindowPackets = 8192;
@@ -23,6 +24,8 @@ public:
     /// The cache has to win by this much, or being right about it is luck: 1/64.
     static constexpr unsigned kMarginShift = 6;
     static constexpr std::uint64_t kMostMissEighths = 5;
+    /// With more, behind a window that filled the cache, there is nothing to time.
+    static constexpr std::uint64_t kHopelessEighths = 7;
 
     /// Is the next burst to ask the cache?
     bool use() const noexcept { return window_ == kKeeping ? keep_on_ : uses(window_); }
@@ -42,10 +45,6 @@ public:
         next();
     }
 
-    /// What it last found, in cycles per packet times 16; for show.
-    std::uint32_t cost_on() const noexcept { return cost_on_; }
-    std::uint32_t cost_off() const noexcept { return cost_off_; }
-
 private:
     static constexpr unsigned kKeeping = ~0U;
     static constexpr bool uses(unsigned window) noexcept { return (window / 2) % 2 == 0; }
@@ -61,6 +60,7 @@ private:
             window_ = 0;
             best_ = {kNone, kNone};
         } else {
+            bool lost = false;
             if (timing()) {
                 const std::uint64_t cost = cycles_ * 16 / std::max<std::uint64_t>(packets_, 1);
                 std::uint64_t& best = best_[uses(window_) ? 1 : 0];
@@ -68,8 +68,13 @@ private:
                 if (uses(window_)) {
                     miss_eighths_ = misses_ * 8 / std::max<std::uint64_t>(packets_, 1);
                 }
+                // Half as much again is more than the clock is wrong by, once each has been timed.
+                lost = (best_[0] != kNone && best_[1] > best_[0] + best_[0] / 2) ||
+                       misses_ * 8 > packets_ * kHopelessEighths;
             }
-            if (++window_ == kWindows) {
+            if (lost) {
+                keep(false, 2);
+            } else if (++window_ == kWindows) {
                 conclude();
             }
         }
@@ -82,13 +87,16 @@ private:
     }
 
     void conclude() noexcept {
-        cost_off_ = static_cast<std::uint32_t>(best_[0]);
-        cost_on_ = static_cast<std::uint32_t>(best_[1]);
         // With a quarter of hits it cannot pay: if it seems to, somebody else had the core while
         // the other windows were timed.
         const bool on =
             miss_eighths_ <= kMostMissEighths && best_[1] + (best_[1] >> kMarginShift) < best_[0];
-        keep_ = on == keep_on_ ? std::min(keep_ * 2, kLongestKeep) : kShortestKeep;
+        keep(on, 1);
+    }
+
+    /// For so long as the answer has stayed the same, doubled `doublings` times.
+    void keep(bool on, unsigned doublings) noexcept {
+        keep_ = on == keep_on_ ? std::min(keep_ << doublings, kLongestKeep) : kShortestKeep;
         keep_on_ = on;
         kept_ = 0;
         window_ = kKeeping;
@@ -105,8 +113,6 @@ private:
     std::uint64_t cycles_ = 0;
     std::uint64_t packets_ = 0;
     std::array<std::uint64_t, 2> best_{kNone, kNone};
-    std::uint32_t cost_on_ = 0;
-    std::uint32_t cost_off_ = 0;
 };
 
 }  // namespace sluice::pipeline

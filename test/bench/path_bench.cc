@@ -152,7 +152,11 @@ void cache_row(Path& path,
                const Traffic& traffic,
                const Arguments& options,
                const Sides& sides) {
+    // Apart, so that no mode finds what another one has just brought into the processor's caches.
     std::array<std::size_t, kModes.size()> at{};
+    for (std::size_t mode = 0; mode < kModes.size(); ++mode) {
+        at[mode] = traffic.sequence.size() / kModes.size() * mode;
+    }
     const auto run = [&](std::size_t mode, std::size_t packets) {
         path.shared().cache_mode = kModes[mode].mode;
         std::uint64_t cycles = 0;
@@ -170,7 +174,10 @@ void cache_row(Path& path,
     check_forwarded(id, *sides[0]);
     for (unsigned round = 0; round < options.rounds; ++round) {
         for (std::size_t k = 0; k < kModes.size(); ++k) {
-            const std::size_t mode = (round + k) % kModes.size();
+            // Each mode comes behind each other one: what that left in the processor's caches
+            // counts.
+            const std::size_t step = round % 2 == 0 ? k : kModes.size() - k;
+            const std::size_t mode = (round / 2 + step) % kModes.size();
             if (!options.mode.empty() && options.mode != kModes[mode].name) {
                 continue;
             }

@@ -59,11 +59,31 @@ TEST(CacheMeter, C_50_hardly_any_hits_are_off_whatever_the_clock_says) {
     EXPECT_TRUE(other.use());
 }
 
+// Once it is clear, the trial ends: what it costs is the windows with the cache.
+TEST(CacheMeter, C_50_a_trial_that_is_lost_ends_early) {
+    CacheMeter flood;
+    EXPECT_EQ(run(flood, {.on = 60, .off = 40, .misses = kBurst}, kTrial),
+              2 * CacheMeter::kWindowPackets);
+    EXPECT_FALSE(flood.use());
+    CacheMeter dear;
+    EXPECT_EQ(run(dear, {.on = 65, .off = 40, .misses = kBurst / 3}, kTrial),
+              2 * CacheMeter::kWindowPackets);
+    EXPECT_FALSE(dear.use());
+    CacheMeter close;  // the clock could be wrong by that
+    EXPECT_EQ(run(close, {.on = 45, .off = 40, .misses = kBurst / 3}, kTrial),
+              6 * CacheMeter::kWindowPackets);
+    EXPECT_FALSE(close.use());
+}
+
 // What a flood costs: the trials alone, ever rarer.
 TEST(CacheMeter, C_51_trials_cost_less_than_a_percent) {
     CacheMeter meter;
-    const std::uint64_t asked = run(meter, {.on = 60, .off = 40, .misses = kBurst}, 400'000'000);
-    EXPECT_LT(asked, 400'000'000U / 200);
+    const Costs flood{.on = 100, .off = 40, .misses = kBurst};
+    // The trial that begins it apart: within the first second the others cost a percent.
+    run(meter, flood, kTrial);
+    EXPECT_LT(run(meter, flood, 10'000'000) * 60, 10'000'000U * 40 / 100);
+    const std::uint64_t asked = run(meter, flood, 400'000'000);
+    EXPECT_LT(asked, 400'000'000U / 1000);
     EXPECT_GT(asked, 0U);
 }
 
