@@ -115,6 +115,7 @@ std::string nexthop_leads_to(const Json& row) {
 }
 std::string nexthop_flags(const Json& row) {
     std::string flags = row["active"] == true ? "" : "inactive ";
+    flags += is_usual(row) ? "" : fmt::format("proto {} ", at(row, "protocol"));
     if (row["resilient"] == true) {
         flags += fmt::format(
             "resilient buckets {} idle_timer {}ms ", at(row, "buckets"), at(row, "idle_timer_ms"));

@@ -46,23 +46,26 @@ Form route_change(std::string_view command) {
 }
 
 Form nexthop_change(std::string_view command) {
-    return {.object = "nexthop",
-            .command = command,
-            .shortest = 1,
-            .usage =
-                "[id] ID {via ADDR [dev NAME] [onlink] | dev NAME | blackhole | "
-                "group ID[,WEIGHT][/...] [type resilient [buckets N] [idle_timer SECONDS]]}",
-            .positional = "id",
-            .keywords = {{"id", "id", kNumber},
-                         {"via", "via"},
-                         {"dev", "dev"},
-                         {"onlink", "on_link", kTrue},
-                         {"blackhole", "blackhole", kTrue},
-                         {"group", "group", kMembers},
-                         {"type", "mpath|resilient", kLiteral},
-                         {"buckets", "buckets", kNumber},
-                         {"idle_timer", "idle_timer_ms", kSeconds}},
-            .needs = {"id"}};
+    return {
+        .object = "nexthop",
+        .command = command,
+        .shortest = 1,
+        .usage =
+            "[id] ID {via ADDR [dev NAME] [onlink] | dev NAME | blackhole | "
+            "group ID[,WEIGHT][/...] [type resilient [buckets N] [idle_timer SECONDS]]} [proto P]",
+        .positional = "id",
+        .keywords = {{"id", "id", kNumber},
+                     {"via", "via"},
+                     {"dev", "dev"},
+                     {"onlink", "on_link", kTrue},
+                     {"blackhole", "blackhole", kTrue},
+                     {"group", "group", kMembers},
+                     {"type", "mpath|resilient", kLiteral},
+                     {"buckets", "buckets", kNumber},
+                     {"idle_timer", "idle_timer_ms", kSeconds},
+                     {"protocol", "protocol", kTable},
+                     {"proto", "protocol", kTable}},
+        .needs = {"id"}};
 }
 
 Form rule_change(std::string_view command) {
@@ -217,10 +220,23 @@ std::vector<Form> route_forms() {
           {"protocol", "protocol", kTable},
           {"proto", "protocol", kTable}},
          {}},
-        {"nexthop", "show", 1, "[[id] ID]", "id", {{"id", "id", kNumber}}, {}},
+        {"nexthop",
+         "show",
+         1,
+         "[[id] ID] [proto P]",
+         "id",
+         {{"id", "id", kNumber}, {"protocol", "protocol", kTable}, {"proto", "protocol", kTable}},
+         {}},
         nexthop_change("add"),
         nexthop_change("replace"),
         {"nexthop", "del", 1, "[id] ID", "id", {{"id", "id", kNumber}}, {"id"}},
+        {"nexthop",
+         "flush",
+         1,
+         "[proto P]",
+         "",
+         {{"protocol", "protocol", kTable}, {"proto", "protocol", kTable}},
+         {}},
         {.object = "rule",
          .command = "show",
          .shortest = 1,

@@ -180,6 +180,7 @@ struct NextHopInfo {
     std::uint32_t id = 0;
     config::NextHop hop;
     RouteOwner owner = RouteOwner::kCli;
+    std::uint8_t protocol = 0;  // a label to find it by; 0: its owner's (control/route_labels.h)
     bool active = false;     // usable: its netdev is up, its gateway in reach; a group: a member is
     std::size_t routes = 0;  // over it
     std::uint64_t packets = 0;  // sent over it, by groups too
@@ -311,13 +312,18 @@ public:
                                              const RouteQuery& query) const = 0;
 
     /// `hop` of the kinds of the file. `replace`: also takes the place of one of the same kind.
+    /// `protocol`: a label, as of routes.
     virtual Result<void> add_nexthop(const std::string& netns,
                                      std::uint32_t id,
                                      const config::NextHop& hop,
-                                     bool replace) = 0;
+                                     bool replace,
+                                     std::uint8_t protocol) = 0;
     /// Groups go on with their other members; a group without any goes, and so do routes over what
     /// went (G-04).
     virtual Result<void> delete_nexthop(const std::string& netns, std::uint32_t id) = 0;
+    /// Deletes those that `filter` takes; how many they were.
+    virtual Result<std::size_t> flush_nexthops(const std::string& netns,
+                                               const RouteFilter& filter) = 0;
     virtual Result<std::vector<NextHopInfo>> nexthops(const std::string& netns) const = 0;
 
     virtual Result<void> add_rule(const std::string& netns, const config::Rule& rule) = 0;

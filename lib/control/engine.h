@@ -134,9 +134,14 @@ public:  // routes; engine_routes.cc, engine_show.cc
         const std::function<void(const RouteInfo&)>& each) const;
 
 public:  // next hops and rules; engine_nexthops.cc, engine_rules.cc
-    Result<void> add_nexthop(
-        Netns& netns, std::uint32_t id, const config::NextHop& hop, RouteOwner owner, bool replace);
+    Result<void> add_nexthop(Netns& netns,
+                             std::uint32_t id,
+                             const config::NextHop& hop,
+                             RouteOwner owner,
+                             bool replace,
+                             std::uint8_t protocol = 0);
     Result<void> delete_nexthop(Netns& netns, std::uint32_t id);
+    std::size_t flush_nexthops(Netns& netns, const RouteFilter& filter);
     std::vector<NextHopInfo> nexthops(const Netns& netns) const;
     Result<void> add_rule(Netns& netns, const config::Rule& rule, RouteOwner owner);
     Result<void> delete_rule(Netns& netns, const config::Rule& rule);

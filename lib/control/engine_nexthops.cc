@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Next-hop objects, and what a change of one means for the routes over it.
+#include <cstdint>
+#include <vector>
+
 #include "control/engine.h"
+#include "control/route_labels.h"
 
 namespace sluice::control {
 
@@ -39,8 +43,12 @@ Result<NextHopKey> Engine::resolve_nexthop(const Netns& netns,
     return key;
 }
 
-Result<void> Engine::add_nexthop(
-    Netns& netns, std::uint32_t id, const config::NextHop& hop, RouteOwner owner, bool replace) {
+Result<void> Engine::add_nexthop(Netns& netns,
+                                 std::uint32_t id,
+                                 const config::NextHop& hop,
+                                 RouteOwner owner,
+                                 bool replace,
+                                 std::uint8_t protocol) {
     if (auto ok = netns.nexthops->check(id, hop, replace); !ok) {
         return ok;
     }
@@ -55,6 +63,7 @@ Result<void> Engine::add_nexthop(
     if (!change) {
         return std::unexpected(change.error());
     }
+    netns.nexthops->find(id)->protocol = protocol;
     settle(netns, *change);
     return {};
 }
@@ -67,6 +76,23 @@ Result<void> Engine::delete_nexthop(Netns& netns, std::uint32_t id) {
     }
     settle(netns, *change);
     return {};
+}
+
+std::size_t Engine::flush_nexthops(Netns& netns, const RouteFilter& filter) {
+    std::vector<std::uint32_t> ids;
+    for (const NextHopInfo& info : netns.nexthops->infos()) {
+        if (filter.takes(info.owner, protocol_of(info.protocol, info.owner))) {
+            ids.push_back(info.id);
+        }
+    }
+    const Changes::Scope scope(changes_);
+    for (const std::uint32_t id : ids) {
+        // A group that is named here too may have gone with its last member.
+        if (const auto change = netns.nexthops->remove(id); change) {
+            settle(netns, *change);
+        }
+    }
+    return ids.size();
 }
 
 std::vector<NextHopInfo> Engine::nexthops(const Netns& netns) const {

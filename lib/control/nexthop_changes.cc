@@ -342,6 +342,7 @@ std::vector<NextHopInfo> NextHopObjects::infos() const {
         info.id = id;
         info.hop = object->config;
         info.owner = object->owner;
+        info.protocol = object->protocol;
         for (const auto& target : object->targets) {
             info.routes += target == nullptr ? 0 : target->routes.size();
         }

@@ -58,6 +58,7 @@ struct NextHopObject {
     std::uint32_t id = 0;
     config::NextHop config;
     RouteOwner owner = RouteOwner::kCli;
+    std::uint8_t protocol = 0;  // NextHopInfo::protocol
     bool is_group = false;
 
     // Of what is no group.
@@ -142,11 +143,11 @@ public:
     void migrate(std::uint32_t now_s);
 
     const NextHopObject* find(std::uint32_t id) const noexcept;
+    NextHopObject* find(std::uint32_t id) noexcept;
     std::vector<NextHopInfo> infos() const;
     bool empty() const noexcept { return objects_.empty(); }
 
 private:
-    NextHopObject* find(std::uint32_t id) noexcept;
     Result<void> check_kind(const config::NextHop& config) const;
     Result<void> check_group(const config::NextHop& config) const;
     Result<void> check_replacement(const NextHopObject& object,

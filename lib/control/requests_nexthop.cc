@@ -16,6 +16,7 @@
 #include "control/controller.h"
 #include "control/request_args.h"
 #include "control/request_table.h"
+#include "control/route_labels.h"
 
 namespace sluice::control {
 namespace {
@@ -51,6 +52,7 @@ Json nexthop_json(const NextHopInfo& info) {
             {"buckets", hop.resilient ? Json(hop.resilient->buckets) : Json()},
             {"idle_timer_ms", hop.resilient ? Json(hop.resilient->idle_timer.count()) : Json()},
             {"owner", to_string(info.owner)},
+            {"protocol", protocol_name(protocol_of(info.protocol, info.owner))},
             {"active", info.active},
             {"routes", info.routes},
             {"packets", info.packets}};
@@ -58,10 +60,16 @@ Json nexthop_json(const NextHopInfo& info) {
 
 Result<Body> nexthop_show(Context& context, Args& args) {
     const auto id = args.integer<std::uint32_t>("id", 1);
+    const auto protocol = args.route_protocol("protocol");
     if (args.error()) {
         return refused(args);
     }
     auto nexthops = context.controller.nexthops(context.netns);
+    if (nexthops && protocol) {
+        std::erase_if(*nexthops, [&](const NextHopInfo& info) {
+            return protocol_of(info.protocol, info.owner) != *protocol;
+        });
+    }
     if (nexthops && id) {
         std::erase_if(*nexthops, [&](const NextHopInfo& info) { return info.id != *id; });
         if (nexthops->empty()) {
@@ -129,10 +137,11 @@ config::NextHop read_nexthop(Args& args) {
 Result<Body> change_nexthop(Context& context, Args& args, bool replace) {
     const auto id = args.need("id", args.integer<std::uint32_t>("id", 1));
     const config::NextHop hop = read_nexthop(args);
+    const std::uint8_t protocol = args.route_protocol("protocol").value_or(0);
     if (args.error()) {
         return refused(args);
     }
-    return done(context.controller.add_nexthop(context.netns, id, hop, replace));
+    return done(context.controller.add_nexthop(context.netns, id, hop, replace, protocol));
 }
 
 Result<Body> nexthop_add(Context& context, Args& args) {
@@ -150,6 +159,19 @@ Result<Body> nexthop_del(Context& context, Args& args) {
     return done(context.controller.delete_nexthop(context.netns, id));
 }
 
+Result<Body> nexthop_flush(Context& context, Args& args) {
+    const auto protocol = args.route_protocol("protocol");
+    if (args.error()) {
+        return refused(args);
+    }
+    const auto removed =
+        context.controller.flush_nexthops(context.netns, {RouteOwner::kCli, protocol});
+    if (!removed) {
+        return std::unexpected(removed.error());
+    }
+    return Body::of({{"removed", *removed}});
+}
+
 }  // namespace
 
 std::span<const Command> nexthop_commands() {
@@ -161,12 +183,14 @@ std::span<const Command> nexthop_commands() {
                                                      "group",
                                                      "resilient",
                                                      "buckets",
-                                                     "idle_timer_ms"};
-    static const std::array<Command, 4> kCommands{{
-        {"nexthop", "show", {"id"}, nexthop_show},
+                                                     "idle_timer_ms",
+                                                     "protocol"};
+    static const std::array<Command, 5> kCommands{{
+        {"nexthop", "show", {"id", "protocol"}, nexthop_show},
         {"nexthop", "add", kArgs, nexthop_add},
         {"nexthop", "replace", kArgs, nexthop_replace},
         {"nexthop", "del", {"id"}, nexthop_del},
+        {"nexthop", "flush", {"protocol"}, nexthop_flush},
     }};
     return kCommands;
 }

@@ -66,8 +66,11 @@ public:  // Controller
     Result<void> add_nexthop(const std::string& netns,
                              std::uint32_t id,
                              const config::NextHop& hop,
-                             bool replace) override;
+                             bool replace,
+                             std::uint8_t protocol) override;
     Result<void> delete_nexthop(const std::string& netns, std::uint32_t id) override;
+    Result<std::size_t> flush_nexthops(const std::string& netns,
+                                       const RouteFilter& filter) override;
     Result<std::vector<NextHopInfo>> nexthops(const std::string& netns) const override;
 
     Result<void> add_rule(const std::string& netns, const config::Rule& rule) override;

@@ -32,9 +32,10 @@ Result<RouteLookup> Router::lookup_route(const std::string& netns, const RouteQu
 Result<void> Router::add_nexthop(const std::string& netns,
                                  std::uint32_t id,
                                  const config::NextHop& hop,
-                                 bool replace) {
+                                 bool replace,
+                                 std::uint8_t protocol) {
     return in(netns, [&](Netns& of) -> Result<void> {
-        if (auto ok = engine_.add_nexthop(of, id, hop, RouteOwner::kCli, replace); !ok) {
+        if (auto ok = engine_.add_nexthop(of, id, hop, RouteOwner::kCli, replace, protocol); !ok) {
             return ok;
         }
         // With the netdev that the gateway was found on.
@@ -50,6 +51,14 @@ Result<void> Router::delete_nexthop(const std::string& netns, std::uint32_t id) 
         }
         forget_nexthops(of);
         return {};
+    });
+}
+
+Result<std::size_t> Router::flush_nexthops(const std::string& netns, const RouteFilter& filter) {
+    return in(netns, [&](Netns& of) -> Result<std::size_t> {
+        const std::size_t removed = engine_.flush_nexthops(of, filter);
+        forget_nexthops(of);
+        return removed;
     });
 }
 

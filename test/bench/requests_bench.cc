@@ -51,9 +51,11 @@ public:
     Result<RouteLookup> lookup_route(const Text&, const RouteQuery&) const override {
         return RouteLookup{};
     }
-    Result<void> add_nexthop(const Text&, std::uint32_t, const config::NextHop&, bool) override {
+    Result<void> add_nexthop(
+        const Text&, std::uint32_t, const config::NextHop&, bool, std::uint8_t) override {
         return {};
     }
+    Result<std::size_t> flush_nexthops(const Text&, const RouteFilter&) override { return 0; }
     Result<void> delete_nexthop(const Text&, std::uint32_t) override { return {}; }
     Result<std::vector<NextHopInfo>> nexthops(const Text&) const override { return {}; }
     Result<void> add_rule(const Text&, const config::Rule&) override { return {}; }

@@ -408,14 +408,15 @@ TEST_F(Apply, RefusedChangesLeaveTheConfigurationAsItWas) {
          [&] { return code(router.add_vlan("tenant", "v", vlan)); },
          "exists"},
         {"group in a group",
-         [&] { return code(router.add_nexthop("default", 11, nested, false)); },
+         [&] { return code(router.add_nexthop("default", 11, nested, false, 0)); },
          "invalid"},
         {"group of nothing",
-         [&] { return code(router.add_nexthop("default", 10, missing, true)); },
+         [&] { return code(router.add_nexthop("default", 10, missing, true, 0)); },
          "not_found"},
         {"next hop twice",
          [&] {
-             return code(router.add_nexthop("default", 1, config.default_netns.nexthops[1], false));
+             return code(
+                 router.add_nexthop("default", 1, config.default_netns.nexthops[1], false, 0));
          },
          "exists"},
         {"next hop unknown",

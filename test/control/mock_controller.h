@@ -60,8 +60,9 @@ public:
                 (const, override));
     MOCK_METHOD(Result<void>,
                 add_nexthop,
-                (const Text&, std::uint32_t, const config::NextHop&, bool),
+                (const Text&, std::uint32_t, const config::NextHop&, bool, std::uint8_t),
                 (override));
+    MOCK_METHOD(Result<std::size_t>, flush_nexthops, (const Text&, const RouteFilter&), (override));
     MOCK_METHOD(Result<void>, delete_nexthop, (const Text&, std::uint32_t), (override));
     MOCK_METHOD(Result<void>, add_rule, (const Text&, const config::Rule&), (override));
     MOCK_METHOD(Result<void>, delete_rule, (const Text&, const config::Rule&), (override));

@@ -82,6 +82,34 @@ TEST_F(NextHopObjectsTest, Check_36_DeletedMemberLeavesTheOthersTheirWeights) {
     EXPECT_EQ(engine->delete_nexthop(netns(), 3).error().code, ErrorCode::kNotFound);
 }
 
+TEST_F(NextHopObjectsTest, Check_53_AFlushTakesThoseOfOneProtocol) {
+    constexpr std::uint8_t kBgp = 186;
+    const auto add =
+        [&](std::uint32_t id, const config::NextHop& hop, RouteOwner owner, int proto) {
+            expect_ok(engine->add_nexthop(
+                netns(), id, hop, owner, false, static_cast<std::uint8_t>(proto)));
+        };
+    add(1, over("10.0.0.2"), RouteOwner::kCli, kBgp);
+    add(2, over("10.0.1.2"), RouteOwner::kCli, 0);
+    add(3, over("10.0.1.3"), RouteOwner::kFile, 0);
+    add(10, group({{1, 1}, {2, 1}}), RouteOwner::kCli, 0);
+    add(11, group({{1, 1}}), RouteOwner::kCli, kBgp);
+    add(12, group({{3, 1}}), RouteOwner::kCli, kBgp);
+    route_over("192.0.2.0/24", 10);
+    route_over("198.51.100.0/24", 11);
+    EXPECT_EQ(engine->flush_nexthops(netns(), {RouteOwner::kCli, kBgp}), 3U);
+    EXPECT_EQ(paths("192.0.2.9"), "10.0.1.2");
+    EXPECT_EQ(paths("198.51.100.9"), "none");
+    std::vector<std::uint32_t> left;
+    for (const NextHopInfo& info : engine->nexthops(netns())) {
+        left.push_back(info.id);
+    }
+    EXPECT_EQ(left, (std::vector<std::uint32_t>{2, 3, 10}));
+    EXPECT_EQ(engine->flush_nexthops(netns(), {RouteOwner::kCli, kBgp}), 0U);
+    EXPECT_EQ(engine->flush_nexthops(netns(), {RouteOwner::kCli}), 2U);
+    EXPECT_EQ(engine->nexthops(netns()).size(), 1U) << "the file's stays";
+}
+
 TEST_F(NextHopObjectsTest, Check_36_LastMemberGoneTheGroupAndItsRoutesGo) {
     nexthop(1, over("10.0.0.2"));
     nexthop(10, group({{1, 1}}));

@@ -271,12 +271,32 @@ TEST_F(RequestsTest, NextHopChanges) {
     };
     for (const Case& row : cases) {
         for (const bool replace : {false, true}) {
-            EXPECT_CALL(controller_, add_nexthop("default", 5, row.want, replace))
+            EXPECT_CALL(controller_, add_nexthop("default", 5, row.want, replace, 0))
                 .WillOnce(Return(Result<void>{}));
             result("nexthop", replace ? "replace" : "add", row.args);
             EXPECT_TRUE(testing::Mock::VerifyAndClearExpectations(&controller_)) << row.name;
         }
     }
+}
+
+TEST_F(RequestsTest, Check_53_NextHopsHaveAProtocolToBeFlushedBy) {
+    config::NextHop blackhole;
+    blackhole.blackhole = true;
+    EXPECT_CALL(controller_, add_nexthop("default", 5, blackhole, false, 186))
+        .WillOnce(Return(Result<void>{}));
+    result("nexthop", "add", R"({"id":5,"blackhole":true,"protocol":"bgp"})");
+    EXPECT_CALL(controller_, flush_nexthops("default", RouteFilter(RouteOwner::kCli, 186)))
+        .WillOnce(Return(Result<std::size_t>(3)));
+    EXPECT_EQ(result("nexthop", "flush", R"({"protocol":"bgp"})").dump(), R"({"removed":3})");
+    EXPECT_CALL(controller_, flush_nexthops("default", RouteFilter(RouteOwner::kCli)))
+        .WillOnce(Return(Result<std::size_t>(0)));
+    result("nexthop", "flush");
+    NextHopInfo info;
+    info.id = 5;
+    info.protocol = 186;
+    controller_.nexthops_ = {info};
+    EXPECT_EQ(result("nexthop", "show", R"({"protocol":"bgp"})")[0]["protocol"], "bgp");
+    EXPECT_TRUE(result("nexthop", "show", R"({"protocol":"boot"})").empty());
 }
 
 TEST_F(RequestsTest, Check_58_NextHopShowHasItsCounters) {
@@ -297,11 +317,11 @@ TEST_F(RequestsTest, Check_58_NextHopShowHasItsCounters) {
     EXPECT_EQ(result("nexthop", "show").dump(),
               R"([{"id":1,"type":"gateway","via":"10.0.1.2","dev":"p1","on_link":false,)"
               R"("group":null,"resilient":false,"buckets":null,"idle_timer_ms":null,)"
-              R"("owner":"cli","active":true,"routes":2,"packets":30},)"
+              R"("owner":"cli","protocol":"boot","active":true,"routes":2,"packets":30},)"
               R"({"id":10,"type":"group","via":null,"dev":null,"on_link":false,)"
               R"("group":[{"id":1,"weight":3,"active":true,"buckets":128,"packets":20}],)"
               R"("resilient":true,"buckets":128,"idle_timer_ms":120000,)"
-              R"("owner":"file","active":false,"routes":0,"packets":0}])");
+              R"("owner":"file","protocol":"static","active":false,"routes":0,"packets":0}])");
     EXPECT_EQ(result("nexthop", "show", R"({"id":10})")[0]["id"], 10);
 }
 

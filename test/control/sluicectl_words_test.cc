@@ -88,6 +88,8 @@ INSTANTIATE_TEST_SUITE_P(Good, Words, testing::ValuesIn(std::vector<Said>{
     Said{"route_leg_wrong", "r a 10.0.0.0/8 nexthop via 10.0.0.1 metric 5", "error: \"metric\" is not understood here; usage: sluicectl route add ... nexthop via"},
     Said{"route_show_proto", "r s proto 77", R"({"object":"route","command":"show","args":{"protocol":77}})"},
     Said{"route_flush_proto", "r f proto zebra", R"({"object":"route","command":"flush","args":{"protocol":"zebra"}})"},
+    Said{"nexthop_proto", "nexthop add 5 blackhole proto bgp", R"({"object":"nexthop","command":"add","args":{"id":5,"blackhole":true,"protocol":"bgp"}})"},
+    Said{"nexthop_flush_proto", "nexthop f proto bgp", R"({"object":"nexthop","command":"flush","args":{"protocol":"bgp"}})"},
     Said{"route_flush_cache", "r f cache", R"({"object":"route","command":"flush_exceptions","args":{}})"},
     Said{"route_get_all", "r g 10.0.0.1 from 10.0.0.2 iif p0 tos 0xb8 ipproto udp sport 5 dport 53", R"({"object":"route","command":"get","args":{"address":"10.0.0.1","from":"10.0.0.2","iif":"p0","dscp":46,"protocol":"udp","source_port":5,"destination_port":53}})"},
     Said{"nexthop_add", "nexthop add 1 via 10.0.0.1 dev p0 onlink", R"({"object":"nexthop","command":"add","args":{"id":1,"via":"10.0.0.1","dev":"p0","on_link":true}})"},

@@ -419,8 +419,19 @@ def test_check_D51_torture(nh):
     assert changes
 
 
-def test_check_D53_flush_by_protocol():
-    pytest.skip("next hops have an owner, and commands change only the client's: there is no flush by protocol")
+def test_check_D53_flush_by_protocol(nh):
+    """Next hops of one protocol go, with what is over them, and only those; groups go on with the others."""
+    ctl = nh.ctl
+    gateways(nh, ports=(1, 2))
+    ctl.batch("nexthop add 3 via 10.0.3.2 dev p3 proto bgp", "nexthop add 10 group 1/3", "nexthop add 11 group 3 proto bgp",
+              "route add 203.0.113.0/24 nhid 11")
+    route(nh, 10)
+    near(spread(nh), p1=1, p3=1)
+    assert [row["id"] for row in ctl.json("nexthop", "show", "proto", "bgp")] == [3, 11]
+    assert ctl.json("nexthop", "flush", "proto", "bgp") == {"removed": 2}
+    near(spread(nh), p1=1)
+    assert [row["id"] for row in ctl.json("nexthop", "show")] == [1, 2, 10]
+    assert ctl.json("route", "get", "203.0.113.9")["type"] == "none"
 
 
 def test_check_F75_and_F76_on_link(nh):

@@ -417,11 +417,14 @@ void flush_routes(World& world, Dice& dice) {
                world.router->flush_routes(dice.of(kNetns), control::RouteOwner::kCli));
 }
 
+constexpr std::uint8_t kOneProtocol = 77;  // of every other next hop
+
 void set_nexthop(World& world, const std::string& netns, std::uint32_t id, Dice& dice) {
     const config::NextHop hop =
         id <= kHops ? some_hop(world, netns, id, dice) : some_group(id, dice);
     const char* what = id <= kHops ? "add_nexthop" : id > 20 ? "add_resilient" : "add_group";
-    world.note(what, world.router->add_nexthop(netns, id, hop, !dice.one_in(4)));
+    const std::uint8_t protocol = id % 2 == 0 ? kOneProtocol : std::uint8_t{0};
+    world.note(what, world.router->add_nexthop(netns, id, hop, !dice.one_in(4), protocol));
 }
 
 void change_nexthop(World& world, Dice& dice) {
@@ -432,6 +435,9 @@ void change_nexthop(World& world, Dice& dice) {
                                          : 21 + dice.below(kResilient);
     if (dice.one_in(8)) {
         world.note("delete_nexthop", world.router->delete_nexthop(netns, id));
+    } else if (dice.one_in(40)) {
+        world.note("flush_nexthops",
+                   world.router->flush_nexthops(netns, {control::RouteOwner::kCli, kOneProtocol}));
     } else {
         set_nexthop(world, netns, id, dice);
     }

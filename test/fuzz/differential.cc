@@ -183,6 +183,7 @@ std::string missing(const Reach& reach) {
                                            "call add_group",
                                            "call add_resilient",
                                            "call delete_nexthop",
+                                           "call flush_nexthops",
                                            "call add_rule",
                                            "call delete_rule",
                                            "call add_neighbor",
