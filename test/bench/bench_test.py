@@ -28,13 +28,13 @@ IDS = {
     "cache": r"cache/(v4|v6)/(small|full)/(plain|decision)/(1|2|15|100|500|1000|2000|4000|8000|flood|zipf|mixed)/(on|auto)",
     "churn": r"churn/(v4|v6)/(0|10|1000|10000)",
     "removal": r"removal/(6|36|256)/(single|batch)/(list|hash|netdev)",
-    "insert": r"insert/(v4|v6)/(list|hash|netdev)",
+    "insert": r"(insert/(v4|v6)|insert-whole)/(list|hash|netdev)",
     "netns-move": r"netns-move/(1|4|16)",
     "peers": r"peers/(v4|v6)/(small|full)/(1|2|15|100|500|1000|2000|4000|8000)/(floor|l3fwd-lpm|l3fwd-fib|kernel)|"
              r"peers-bytes/(v4|v6)/(594|1500)/(floor|l3fwd-lpm|l3fwd-fib)|peers-group/(v4|v6)/(100|8000)/(floor|plain)|"
              r"peers-vlan/(v4|v6)/(100|8000)/floor",
 }
-ROWS = {"cache": 2 * 2 * 2 * 12 * 2, "churn": 8, "removal": 18, "insert": 6, "netns-move": 3,
+ROWS = {"cache": 2 * 2 * 2 * 12 * 2, "churn": 8, "removal": 18, "insert": 9, "netns-move": 3,
         "peers": 2 * 2 * (9 * 3 + 3) + 4 * 3 + 4 * 2 + 4}
 KEYS = {"id", "value", "min", "max", "unit", "against", "ratio", "ratio_min", "ratio_max"}
 SHORT = {"cache": ["--rounds", "2", "--packets", "256", "--warm", "256", "--sequence", "1000", "--routes", "1000"],
@@ -47,6 +47,7 @@ class FakeDaemon:
     def __init__(self, build, config, name):
         self.foreign = name.endswith("with")
         self.removals = 0
+        self.cpu = 0.0
 
     def bench(self, what, *words, lines=""):
         if what == "netns":
@@ -63,7 +64,8 @@ class FakeDaemon:
         return {"longest_round_us": 12.5}
 
     def cpu_us(self):
-        return 1000.0
+        self.cpu += 1000.0
+        return self.cpu
 
     def memory_mb(self):
         return 100.0
