@@ -66,6 +66,8 @@ public:
     /// After bursts that not all forwarders had, or that they may have treated differently: nothing
     /// is held any more, and all have counted what the one without a cache did.
     void settle();
+    /// Netdevs with this id and above are not looked at. There are many once many were made.
+    std::size_t most_netdevs = kMaxNetdevs;
     /// Above the highest id that was compared.
     std::size_t netdevs() const noexcept { return netdevs_; }
     /// Frames to come in by each device: answers of hosts.
