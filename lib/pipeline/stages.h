@@ -80,7 +80,7 @@ using Batch6 = Batch<net::Ipv6Addr>;
 
 /// Link layer (classify.cc): destination MAC, VLAN tag, EtherType; IP packets that pass input too
 /// go to the batches with their destinations, ARP to the control thread. `port`: the netdev of the
-/// port that the burst came from.
+/// port that the burst came from; one frame at least.
 void classify(Context& c,
               const fib::NetdevView& port,
               std::span<rte_mbuf* const> burst,

@@ -325,6 +325,37 @@ def test_check_I89_less_than_a_path_may_have(learner, family):
     assert learner.ctl.text("route", "show", "cache").count("203.0.113.7") == (1 if family == 4 else 0)
 
 
+def test_check_I89_a_link_of_less(learner):
+    """Nor is the link's own MTU held up by it: down to 500 and up again."""
+    ctl = learner.ctl
+    ctl.batch("link add low link p1 vlan 30", "addr add 10.30.0.1/24 dev low", "route add 203.0.113.9/32 via 10.30.0.2")
+    try:
+        too_big(learner, 4, 9, 400)
+        for link, path in ((1500, 552), (500, 500), (1500, 1500)):
+            ctl.text("link", "set", "low", "mtu", link)
+            assert known(learner, 4, 9)["mtu"] == path, link
+    finally:
+        ctl.text("link", "del", "low")
+
+
+@FAMILIES
+def test_check_I88_local_links(learner, family):
+    """What was learned behind a link follows it down, and up again from there; what is behind another one stays."""
+    ctl, length, gateway = learner.ctl, {4: 32, 6: 128}[family], {4: "10.0.2.2", 6: "fd00:2::2"}[family]
+    prefix = f"{FAR[family].format(9)}/{length}"
+    ctl.text("route", "add", prefix, "via", gateway)
+    try:
+        too_big(learner, family, 7, 1400)
+        too_big(learner, family, 9, 1450)
+        for link, path in ((1490, 1400), (1300, 1300), (1490, 1490), (1500, 1500)):
+            ctl.text("link", "set", "p1", "mtu", link)
+            assert known(learner, family, 7)["mtu"] == path, link
+            assert known(learner, family, 9)["mtu"] == 1450
+    finally:
+        ctl.text("link", "set", "p1", "mtu", 1500)
+        ctl.text("route", "del", prefix)
+
+
 @FAMILIES
 def test_not_about_our_packets(learner, family):
     """A quote that is no packet of ours teaches nothing."""
@@ -422,8 +453,3 @@ def test_route_mtu(new_bench, learning, family):
     bench.ctl.text("route", "replace", prefix, "via", via)
     bench.forwards(MAKE[family](0, dst, **options), out="p2", dst=host_mac(2))
     bench.ctl.text("route", "del", prefix)
-
-
-def test_check_I88_local_links_of_a_host():
-    pytest.skip("a path MTU of the router itself is lowered by reports alone, and by its netdev's MTU: see "
-                "test_check_H86_and_I87_path_mtus and test_c_mtu.py")
