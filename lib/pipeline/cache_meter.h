@@ -24,6 +24,7 @@ public:
     /// The cache has to win by this much, or being right about it is luck: 1/64.
     static constexpr unsigned kMarginShift = 6;
     static constexpr std::uint64_t kMostMissEighths = 5;
+    static constexpr std::uint64_t kMissEighthsOfDear = 2;
     /// With more, behind a window that filled the cache, there is nothing to time.
     static constexpr std::uint64_t kHopelessEighths = 7;
 
@@ -68,8 +69,10 @@ private:
                 if (uses(window_)) {
                     miss_eighths_ = misses_ * 8 / std::max<std::uint64_t>(packets_, 1);
                 }
-                // Half as much again is more than the clock is wrong by, once each has been timed.
-                lost = (best_[0] != kNone && best_[1] > best_[0] + best_[0] / 2) ||
+                // Half as much again, with misses to explain it: without them somebody else may have
+                // had the core for a part of one window.
+                const bool dear = best_[0] != kNone && best_[1] > best_[0] + best_[0] / 2;
+                lost = (dear && miss_eighths_ >= kMissEighthsOfDear) ||
                        misses_ * 8 > packets_ * kHopelessEighths;
             }
             if (lost) {

@@ -69,6 +69,11 @@ TEST(CacheMeter, C_50_a_trial_that_is_lost_ends_early) {
     EXPECT_EQ(run(dear, {.on = 65, .off = 40, .misses = kBurst / 3}, kTrial),
               2 * CacheMeter::kWindowPackets);
     EXPECT_FALSE(dear.use());
+    // With hits alone it is more likely that somebody else had the core for a while.
+    CacheMeter hits;
+    run(hits, {.on = 65, .off = 40}, CacheMeter::kWindowPackets * 4);
+    run(hits, {.on = 30, .off = 40}, kTrial);
+    EXPECT_TRUE(hits.use());
     CacheMeter close;  // the clock could be wrong by that
     EXPECT_EQ(run(close, {.on = 45, .off = 40, .misses = kBurst / 3}, kTrial),
               6 * CacheMeter::kWindowPackets);
