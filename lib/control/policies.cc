@@ -136,9 +136,11 @@ Result<void> Policies::bind(Entry& entry, const Netdev& blackhole) {
 
 void Policies::unbind(Entry& entry) {
     if (entry.answer != nullptr) {
-        --entry.answer->users;
-        garbage_.emplace_back(
-            [this, hop = std::exchange(entry.answer, nullptr)] { hops_.drop_if_unused(*hop); });
+        // It stays a user until then: others that are given up with it may have the same answer.
+        garbage_.emplace_back([this, hop = std::exchange(entry.answer, nullptr)] {
+            --hop->users;
+            hops_.drop_if_unused(*hop);
+        });
     }
     if (entry.table != nullptr && entry.rule.suppress_prefixlength) {
         const auto drop = [&](auto& rib) {

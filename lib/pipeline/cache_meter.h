@@ -69,8 +69,8 @@ private:
                 if (uses(window_)) {
                     miss_eighths_ = misses_ * 8 / std::max<std::uint64_t>(packets_, 1);
                 }
-                // Half as much again, with misses to explain it: without them somebody else may have
-                // had the core for a part of one window.
+                // Half as much again, with misses to explain it: without them somebody else may
+                // have had the core for a part of one window.
                 const bool dear = best_[0] != kNone && best_[1] > best_[0] + best_[0] / 2;
                 lost = (dear && miss_eighths_ >= kMissEighthsOfDear) ||
                        misses_ * 8 > packets_ * kHopelessEighths;

@@ -221,6 +221,26 @@ TEST_F(EngineNetns, ADeletedNetnsReturnsItsPortsToDefault) {
     expect_ok(engine->add_address(ns(), "p1", interface("10.0.1.1/24")));
 }
 
+// Found by the differential test: they share what they lead to, which was given back twice.
+TEST_F(EngineNetns, RulesOfOneAnswerGoWithTheirNetns) {
+    const std::size_t dsts = shared.dsts.in_use();
+    for (int again = 0; again < 2; ++again) {
+        expect_ok(engine->add_netns("green"));
+        for (const std::uint32_t priority : {1U, 2U, 3U}) {
+            for (const net::Family family : {net::Family::kIpv4, net::Family::kIpv6}) {
+                config::Rule rule;
+                rule.priority = priority;
+                rule.family = family;
+                rule.action = config::RuleAction::kBlackhole;
+                expect_ok(engine->add_rule(ns("green"), rule, RouteOwner::kCli));
+            }
+        }
+        expect_ok(engine->delete_netns(ns("green")));
+        settle();
+        EXPECT_EQ(shared.dsts.in_use(), dsts);
+    }
+}
+
 TEST_F(EngineNetns, FourHundredNetnsAgainAndAgain) {
     for (int round = 0; round < 4; ++round) {
         for (std::uint16_t i = 1; i <= 400; ++i) {
