@@ -59,11 +59,10 @@ Result<void> Engine::add_nexthop(Netns& netns,
     }
     const Changes::Scope scope(changes_);
     const auto change =
-        netns.nexthops->add(id, resolved, *key, owner, replace, dataplane_.clock_s());
+        netns.nexthops->add(id, resolved, *key, owner, protocol, replace, dataplane_.clock_s());
     if (!change) {
         return std::unexpected(change.error());
     }
-    netns.nexthops->find(id)->protocol = protocol;
     settle(netns, *change);
     return {};
 }

@@ -33,7 +33,7 @@ Result<std::uint32_t> Multipath::single(const Leg& leg) {
     config.on_link = key.on_link;
     config.dev = "-";  // the key has it
     const std::uint32_t id = next_id();
-    const auto made = objects_.add(id, config, key, RouteOwner::kCli, false, 0);
+    const auto made = objects_.add(id, config, key, RouteOwner::kCli, 0, false, 0);
     if (!made) {
         return std::unexpected(made.error());
     }
@@ -52,7 +52,7 @@ Result<std::uint32_t> Multipath::group(const Members& members) {
     config::NextHop config;
     config.group = members;
     const std::uint32_t id = next_id();
-    const auto made = objects_.add(id, config, {}, RouteOwner::kCli, false, 0);
+    const auto made = objects_.add(id, config, {}, RouteOwner::kCli, 0, false, 0);
     if (!made) {
         return std::unexpected(made.error());
     }

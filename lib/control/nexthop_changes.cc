@@ -150,32 +150,30 @@ Result<NextHopChange> NextHopObjects::add(std::uint32_t id,
                                           const config::NextHop& config,
                                           const NextHopKey& key,
                                           RouteOwner owner,
+                                          std::uint8_t protocol,
                                           bool replace,
                                           std::uint32_t now_s) {
     if (auto ok = check(id, config, replace); !ok) {
         return std::unexpected(ok.error());
     }
     NextHopObject* there = find(id);
-    if (there == nullptr) {
-        return create(id, config, key, owner);
-    }
-    auto change = there->is_group ? replace_group(*there, config, now_s)
-                                  : replace_single(*there, config, key, now_s);
+    auto change = there == nullptr  ? create(id, config, key)
+                  : there->is_group ? replace_group(*there, config, now_s)
+                                    : replace_single(*there, config, key, now_s);
     if (change) {
-        there->config = config;
-        there->owner = owner;
+        NextHopObject& object = *find(id);
+        object.config = config;
+        object.owner = owner;
+        object.protocol = protocol;
     }
     return change;
 }
 
 Result<NextHopChange> NextHopObjects::create(std::uint32_t id,
                                              const config::NextHop& config,
-                                             const NextHopKey& key,
-                                             RouteOwner owner) {
+                                             const NextHopKey& key) {
     auto object = std::make_unique<NextHopObject>();
     object->id = id;
-    object->config = config;
-    object->owner = owner;
     object->is_group = !config.group.empty();
     if (object->is_group) {
         for (const auto& [member, weight] : config.group) {

@@ -121,6 +121,7 @@ public:
                               const config::NextHop& config,
                               const NextHopKey& key,
                               RouteOwner owner,
+                              std::uint8_t protocol,
                               bool replace,
                               std::uint32_t now_s);
     /// kNotFound.
@@ -143,19 +144,18 @@ public:
     void migrate(std::uint32_t now_s);
 
     const NextHopObject* find(std::uint32_t id) const noexcept;
-    NextHopObject* find(std::uint32_t id) noexcept;
     std::vector<NextHopInfo> infos() const;
     bool empty() const noexcept { return objects_.empty(); }
 
 private:
+    NextHopObject* find(std::uint32_t id) noexcept;
     Result<void> check_kind(const config::NextHop& config) const;
     Result<void> check_group(const config::NextHop& config) const;
     Result<void> check_replacement(const NextHopObject& object,
                                    const config::NextHop& config) const;
     Result<NextHopChange> create(std::uint32_t id,
                                  const config::NextHop& config,
-                                 const NextHopKey& key,
-                                 RouteOwner owner);
+                                 const NextHopKey& key);
     Result<NextHopChange> replace_single(NextHopObject& object,
                                          const config::NextHop& config,
                                          NextHopKey key,

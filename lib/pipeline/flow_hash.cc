@@ -203,6 +203,9 @@ fib::Transport packet_transport(std::span<const std::uint8_t> l3) noexcept {
                 .destination_port = static_cast<std::uint16_t>(both)};
     }
     const auto* ip = net::header_at<Header>(l3);
+    if (ip == nullptr) {
+        return {};
+    }
     const Upper upper = upper_of(l3, *ip);
     return upper.fragment ? fib::Transport{.protocol = static_cast<std::uint8_t>(upper.protocol)}
                           : transport_at(l3, upper.offset, upper.protocol);
